@@ -1,0 +1,41 @@
+//! The transaction of the message in hand: what its handlers have written so far, gathered until
+//! the message is done.
+//!
+//! ```text
+//! route ──enter──▶ CURRENT (thread-local, for the length of one poll) ◀──with── cache
+//!       ──publish / roll_back, between polls
+//! ```
+//!
+//! Invariants: it follows the task from thread to thread, since it is set around each poll; a task
+//! that a handler spawns sees none; outside of a message [`with`] finds nothing.
+use std::cell::Cell;
+
+#[cfg(feature = "rocksdb")]
+use crate::store::{Staged, StoreError};
+
+/// What one message has written so far.
+#[derive(Debug, Default)]
+pub(crate) struct Transaction {
+    /// Rows for a store; `None` until the first write.
+    #[cfg(feature = "rocksdb")]
+    pub(crate) staged: Option<Staged>,
+}
+
+thread_local! {
+    static CURRENT: Cell<Option<Box<Transaction>>> = const { Cell::new(None) };
+}
+
+/// Calls `f` with the transaction of the message in hand, or with `None` outside of a message.
+/// Inside `f` there is none (a destructor that writes there finds nothing to write into).
+#[inline]
+pub(crate) fn with<R>(f: impl FnOnce(Option<&mut Transaction>) -> R) -> R {
+    struct PutBack(Option<Box<Transaction>>);
+    impl Drop for PutBack {
+        #[inline]
+        fn drop(&mut self) {
+            CURRENT.set(self.0.take());
+        }
+    }
+    let mut current = PutBack(CURRENT.take());
+    f(current.0.as_deref_mut())
+}
