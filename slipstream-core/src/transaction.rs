@@ -11,7 +11,7 @@
 use std::cell::Cell;
 
 #[cfg(feature = "rocksdb")]
-use crate::store::{Staged, StoreError};
+use crate::store::Staged;
 
 /// What one message has written so far.
 #[derive(Debug, Default)]
@@ -38,4 +38,23 @@ pub(crate) fn with<R>(f: impl FnOnce(Option<&mut Transaction>) -> R) -> R {
     }
     let mut current = PutBack(CURRENT.take());
     f(current.0.as_deref_mut())
+}
+
+/// Calls `f` with this transaction as that of the message in hand, and takes it back when `f` is
+/// done, by a panic too. With `None` what `f` does is outside of any message.
+#[inline]
+pub(crate) fn during<R>(transaction: &mut Option<Box<Transaction>>, f: impl FnOnce() -> R) -> R {
+    struct Restore<'t> {
+        transaction: &'t mut Option<Box<Transaction>>,
+        outer: Option<Box<Transaction>>,
+    }
+    impl Drop for Restore<'_> {
+        #[inline]
+        fn drop(&mut self) {
+            *self.transaction = CURRENT.replace(self.outer.take());
+        }
+    }
+    let outer = CURRENT.replace(transaction.take());
+    let _restore = Restore { transaction, outer };
+    f()
 }
