@@ -102,3 +102,134 @@ impl TryFrom<Timestamp> for time::UtcDateTime {
             .map_err(|_| timestamp.out_of_range("time::UtcDateTime"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Debug;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
+    const NEAR: std::ops::Range<i64> = -60_000_000_000_000_000..60_000_000_000_000_000;
+
+    fn there_and_back<T>(timestamp: Timestamp)
+    where
+        T: TryFrom<Timestamp, Error = TimestampError> + Into<Timestamp> + Debug,
+    {
+        assert_eq!(T::try_from(timestamp).map(Into::into), Ok(timestamp));
+    }
+
+    /// For the times in nanoseconds: half a microsecond before 1970 is rounded into the one before.
+    fn is_rounded_down<T: Into<Timestamp>>(half_before: T) {
+        assert_eq!(half_before.into(), Timestamp::from_micros(-1));
+    }
+
+    #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
+    fn is_out_of_range<T: TryFrom<Timestamp, Error = TimestampError> + Debug>(target: &'static str) {
+        for timestamp in [Timestamp::MIN, Timestamp::MAX] {
+            let error = T::try_from(timestamp).unwrap_err();
+            assert_eq!(error, TimestampError::OutOfRange { timestamp, target });
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_system_time_is_there_and_back(micros: i64) {
+            there_and_back::<SystemTime>(Timestamp::from_micros(micros));
+        }
+    }
+
+    #[test]
+    fn a_system_time_is_rounded_down_and_stops_at_the_ends() {
+        is_rounded_down(SystemTime::UNIX_EPOCH - Duration::from_nanos(500));
+        let far = Duration::from_secs(1 << 60);
+        assert_eq!(Timestamp::from(SystemTime::UNIX_EPOCH + far), Timestamp::MAX);
+        assert_eq!(Timestamp::from(SystemTime::UNIX_EPOCH - far), Timestamp::MIN);
+    }
+
+    #[test]
+    fn now_is_between_two_looks_at_the_clock() {
+        let before = Timestamp::from(SystemTime::now());
+        let now = Timestamp::now();
+        assert!(before <= now && now <= Timestamp::from(SystemTime::now()));
+    }
+
+    #[cfg(feature = "jiff")]
+    mod of_jiff {
+        use super::*;
+
+        proptest! {
+            #[test]
+            fn a_jiff_timestamp_is_there_and_back(micros in NEAR) {
+                there_and_back::<jiff::Timestamp>(Timestamp::from_micros(micros));
+            }
+        }
+
+        #[test]
+        fn a_jiff_timestamp_is_rounded_down_and_ends_with_its_calendar() {
+            is_rounded_down(jiff::Timestamp::from_nanosecond(-500).unwrap());
+            is_out_of_range::<jiff::Timestamp>("jiff::Timestamp");
+        }
+    }
+
+    #[cfg(feature = "chrono")]
+    mod of_chrono {
+        use chrono::{DateTime, FixedOffset, Utc};
+
+        use super::*;
+
+        proptest! {
+            #[test]
+            fn a_chrono_time_is_there_and_back(micros in NEAR) {
+                there_and_back::<DateTime<Utc>>(Timestamp::from_micros(micros));
+            }
+        }
+
+        #[test]
+        fn a_chrono_time_is_rounded_down_and_ends_with_its_calendar() {
+            is_rounded_down(DateTime::from_timestamp_nanos(-500));
+            is_out_of_range::<DateTime<Utc>>("chrono::DateTime<Utc>");
+            assert!(Timestamp::from(DateTime::<Utc>::MIN_UTC) > Timestamp::MIN);
+            assert!(Timestamp::from(DateTime::<Utc>::MAX_UTC) < Timestamp::MAX);
+        }
+
+        #[test]
+        fn a_chrono_time_is_the_instant_whatever_its_zone() {
+            let utc = DateTime::from_timestamp(1_719_828_000, 0).unwrap();
+            let there = utc.with_timezone(&FixedOffset::west_opt(4 * 3600).unwrap());
+            assert_eq!(Timestamp::from(there), Timestamp::from(utc));
+        }
+    }
+
+    #[cfg(feature = "time")]
+    mod of_time {
+        use time::{OffsetDateTime, UtcDateTime, UtcOffset};
+
+        use super::*;
+
+        proptest! {
+            #[test]
+            fn a_time_of_time_is_there_and_back(micros in NEAR) {
+                there_and_back::<OffsetDateTime>(Timestamp::from_micros(micros));
+                there_and_back::<UtcDateTime>(Timestamp::from_micros(micros));
+            }
+        }
+
+        #[test]
+        fn a_time_of_time_is_rounded_down_and_ends_with_its_calendar() {
+            is_rounded_down(OffsetDateTime::from_unix_timestamp_nanos(-500).unwrap());
+            is_rounded_down(UtcDateTime::from_unix_timestamp_nanos(-500).unwrap());
+            is_out_of_range::<OffsetDateTime>("time::OffsetDateTime");
+            is_out_of_range::<UtcDateTime>("time::UtcDateTime");
+        }
+
+        #[test]
+        fn a_time_of_time_is_the_instant_whatever_its_offset() {
+            let utc = OffsetDateTime::from_unix_timestamp(1_719_828_000).unwrap();
+            let there = utc.to_offset(UtcOffset::from_hms(-4, 0, 0).unwrap());
+            assert_eq!(Timestamp::from(there), Timestamp::from(utc));
+        }
+    }
+}

@@ -15,7 +15,8 @@ mod text;
 ///
 /// As text it is RFC 3339. Text without an offset is refused: it would mean another time on another
 /// machine. Serde writes the text for people (JSON) and the number of microseconds for machines
-/// (MessagePack), and reads both everywhere.
+/// (MessagePack), and reads both in both. A format that does not tell what comes next (bincode,
+/// postcard) cannot answer that: there, keep [`as_micros`](Self::as_micros).
 ///
 /// ```
 /// use std::time::Duration;
