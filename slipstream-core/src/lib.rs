@@ -1,1 +1,48 @@
-//! Core.
+//! The runtime of Slipstream: sources, handlers, sinks, flows, and ordered state. Programs use the
+//! crate `slipstream`, which adds the attribute `#[handle]`.
+//!
+//! ```text
+//! flow → route → { cache } → { source, sink, output, pipe } → { transaction, store, message, key, error }
+//! ```
+//!
+//! Imports run downwards only; a test checks it.
+pub mod builder;
+mod error;
+mod flow;
+mod handler;
+mod item;
+mod message;
+pub mod output;
+mod pipe;
+mod route;
+mod sink;
+mod source;
+mod stop;
+mod transaction;
+
+pub mod key;
+
+pub use builder::source;
+pub use error::{BoxError, Error, Result};
+pub use flow::{Flow, IntoContext};
+pub use handler::{Handler, Mount};
+pub use item::FromItem;
+pub use key::Key;
+pub use message::Message;
+pub use output::{Emitter, Output, one};
+pub use pipe::Items;
+pub use route::Routes;
+pub use sink::{Sink, SinkAsync, print, sink_async};
+pub use source::{AsyncIterable, Interval, Iter, SourceName, interval, iter};
+pub use transaction::in_message;
+
+/// What `#[handle]` names; not for use by hand.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::{
+        BoxError, Emitter, Handler, Mount, Routes, key,
+        output::{Emitted, ExactlyOne, Nothing, Whole, emits, emitted, returns},
+        route::{Handled, Mountable, Piping, Reading, Taking, handled},
+        sink::{SinkList, Sinks, Taken, sink_async},
+    };
+}
