@@ -21,6 +21,7 @@ mod stop;
 mod transaction;
 
 pub mod key;
+pub mod timestamp;
 
 pub use builder::source;
 pub use error::{BoxError, Error, Result};
@@ -34,6 +35,7 @@ pub use pipe::Items;
 pub use route::Routes;
 pub use sink::{Sink, SinkAsync, print, sink_async};
 pub use source::{AsyncIterable, Interval, Iter, SourceName, interval, iter};
+pub use timestamp::Timestamp;
 pub use transaction::in_message;
 
 /// What `#[handle]` names; not for use by hand.

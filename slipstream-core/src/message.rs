@@ -1,4 +1,5 @@
 //! A message: a value with its key, and where it stands in its topic.
+use crate::Timestamp;
 use std::sync::Arc;
 
 /// What a source with keys gives. A handler takes the whole message, or its value alone.
@@ -22,7 +23,7 @@ pub struct Message<K, V> {
     /// Where it stands in its partition.
     pub offset: i64,
     /// When it was made, or when the broker took it; where the topic has either.
-    pub timestamp: Option<i64>,
+    pub timestamp: Option<Timestamp>,
     /// Names and bytes beside the value, in the order written.
     pub headers: Vec<(String, Vec<u8>)>,
     /// Whether it was handled before, and comes again because a repair asked for it.
