@@ -9,6 +9,8 @@ mod companion;
 mod excerpt;
 mod fallback;
 mod function;
+#[cfg(test)]
+mod golden;
 mod handler;
 mod mention;
 mod private;
