@@ -13,6 +13,8 @@ mod function;
 mod golden;
 mod handler;
 mod mention;
+#[cfg(test)]
+mod mistakes;
 mod private;
 
 use arguments::Arguments;
