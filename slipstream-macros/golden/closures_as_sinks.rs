@@ -1,0 +1,13 @@
+#[handle(numbers, sink = [
+    |n| println!("{n}"),
+    |n| async move { send(n).await },
+    async |n| send(n).await,
+    |n| {
+        let doubled = n * 2;
+        async move { send(doubled).await }
+    },
+    print,
+])]
+fn double(n: u64) -> u64 {
+    n * 2
+}
