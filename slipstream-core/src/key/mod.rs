@@ -134,7 +134,7 @@ pub trait AsKey<K: ?Sized> {
 #[diagnostic::on_unimplemented(
     message = "keys `{K}` cannot be narrowed to those under a prefix `{Self}`",
     label = "not a prefix of `{K}`",
-    note = "a prefix of a string or of bytes is its beginning (`str`, `[u8]`); of a tuple it is its first elements, without the last: `a`, `(a,)` or `(a, b)` for `(A, B, C)`",
+    note = "a prefix of a string or of bytes is its beginning (`str`, `[u8]`); of a tuple it is its first elements, without the last: `a`, `(a,)` or `(a, b)` for `(A, B, C)`; a first element that is a tuple keeps its parentheses, `((a, b),)`",
     note = "of other keys take a `range`"
 )]
 pub trait PrefixOf<K: ?Sized> {
@@ -222,6 +222,9 @@ fn take<K: Key, const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], KeyError> 
 /// when `Inner` has no distance; only `nearest` is.
 #[doc(hidden)]
 pub mod lazily {
+    pub trait Key<'a>: super::Key {}
+    impl<K: super::Key> Key<'_> for K {}
+
     pub trait AsKey<'a, K: ?Sized>: super::AsKey<K> {}
     impl<K: ?Sized, Q: super::AsKey<K> + ?Sized> AsKey<'_, K> for Q {}
 

@@ -109,6 +109,7 @@ prefixes! {
 // `Single` keeps this apart from the tuples above: a tuple is never one.
 macro_rules! bare_prefixes {
     ($([$($rest:ident)+])+) => {$(
+        #[diagnostic::do_not_recommend]
         impl<A, Q: AsKey<A> + Single + ?Sized, $($rest),+> PrefixOf<(A, $($rest),+)> for Q {
             #[inline]
             fn encode_prefix(&self, bytes: &mut Vec<u8>) -> Result<(), KeyError> {

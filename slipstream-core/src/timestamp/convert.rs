@@ -111,6 +111,7 @@ mod tests {
 
     use super::*;
 
+    #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
     const NEAR: std::ops::Range<i64> = -60_000_000_000_000_000..60_000_000_000_000_000;
 
     fn there_and_back<T>(timestamp: Timestamp)
