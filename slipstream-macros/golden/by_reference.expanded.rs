@@ -10,13 +10,13 @@ impl ::slipstream::__private::Handler<App> for count {
     type Output = ();
     const WAITS: bool = true;
     #[inline]
-    fn call<'a>(
+    async fn call<'a>(
         &'a self,
         context: &'a App,
         item: Self::Item,
         _: ::slipstream::__private::Emitter<Self::Emit>,
-    ) -> impl ::core::future::Future<Output = Self::Output> + ::core::marker::Send + 'a {
-        async move { count(context, &item).await }
+    ) -> Self::Output {
+        count(context, &item).await
     }
 }
 impl ::slipstream::__private::Mount<App> for count {

@@ -35,22 +35,39 @@ impl<
         >("double", Self {});
         let way = ::slipstream::__private::returns::<u64>().tries().count();
         let handled = handled.outputs(way);
-        let closure0 = handled.closure(|n| println!("{n}"));
-        let closure1 = ::slipstream::__private::sink_async(
+        let slipstream_closure0 = handled.closure(|n| println!("{n}"));
+        let slipstream_closure1 = ::slipstream::__private::sink_async(
             handled.closure_async(|n| async move { send(n).await }),
         );
-        let closure2 = ::slipstream::__private::sink_async(
+        let slipstream_closure2 = ::slipstream::__private::sink_async(
             handled.closure_async(async |n| send(n).await),
         );
-        let closure3 = ::slipstream::__private::sink_async(
+        let slipstream_closure3 = ::slipstream::__private::sink_async(
             handled
                 .closure_async(|n| {
                     let doubled = n * 2;
                     async move { send(doubled).await }
                 }),
         );
+        let slipstream_closure4 = handled
+            .closure({
+                let sent = Counter::new();
+                move |n| sent.add(*n)
+            });
         let handled = handled
-            .sinks(((((((), &closure0), &closure1), &closure2), &closure3), &print));
+            .sinks((
+                (
+                    (
+                        (
+                            (((), &slipstream_closure0), &slipstream_closure1),
+                            &slipstream_closure2,
+                        ),
+                        &slipstream_closure3,
+                    ),
+                    &slipstream_closure4,
+                ),
+                &print,
+            ));
         let source = routes.source(&numbers, "numbers");
         let source = source.takes::<u64>();
         source.mount(&handled)?;

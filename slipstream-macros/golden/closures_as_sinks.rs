@@ -6,6 +6,10 @@
         let doubled = n * 2;
         async move { send(doubled).await }
     },
+    {
+        let sent = Counter::new();
+        move |n| sent.add(*n)
+    },
     print,
 ])]
 fn double(n: u64) -> u64 {

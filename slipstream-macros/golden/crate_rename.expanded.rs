@@ -4,6 +4,7 @@ async fn double(n: u64, out: &mut Emitter<u64>) {
 #[doc(hidden)]
 #[allow(non_camel_case_types)]
 struct double {}
+#[allow(unused_qualifications)]
 impl<
     __Context: ::core::marker::Send + ::core::marker::Sync + 'static,
 > my::streams::__private::Handler<__Context> for double {
@@ -15,17 +16,16 @@ impl<
     >;
     const WAITS: bool = true;
     #[inline]
-    fn call<'a>(
+    async fn call<'a>(
         &'a self,
         _: &'a __Context,
         item: Self::Item,
         mut out: my::streams::__private::Emitter<Self::Emit>,
-    ) -> impl ::core::future::Future<Output = Self::Output> + ::core::marker::Send + 'a {
-        async move {
-            my::streams::__private::emitted::<(), u64>(double(item, &mut out).await, out)
-        }
+    ) -> Self::Output {
+        my::streams::__private::emitted::<(), u64>(double(item, &mut out).await, out)
     }
 }
+#[allow(unused_qualifications)]
 impl<
     __Context: ::core::marker::Send + ::core::marker::Sync + 'static,
 > my::streams::__private::Mount<__Context> for double {
@@ -37,10 +37,10 @@ impl<
         let handled = my::streams::__private::handled::<__Context, _>("double", Self {});
         let way = my::streams::__private::emits();
         let handled = handled.outputs(way);
-        let closure0 = my::streams::__private::sink_async(
+        let slipstream_closure0 = my::streams::__private::sink_async(
             handled.closure_async(|n| async move { send(n).await }),
         );
-        let handled = handled.sinks(((), &closure0));
+        let handled = handled.sinks(((), &slipstream_closure0));
         let source = routes.source(&numbers, "numbers");
         let source = source.takes::<u64>();
         source.mount(&handled)?;

@@ -21,18 +21,16 @@ impl ::slipstream::__private::Handler<App> for split_words {
     >;
     const WAITS: bool = true;
     #[inline]
-    fn call<'a>(
+    async fn call<'a>(
         &'a self,
         context: &'a App,
         item: Self::Item,
         mut out: ::slipstream::__private::Emitter<Self::Emit>,
-    ) -> impl ::core::future::Future<Output = Self::Output> + ::core::marker::Send + 'a {
-        async move {
-            ::slipstream::__private::emitted::<
-                Result<()>,
-                (String, u64),
-            >(split_words(context, item, &mut out).await, out)
-        }
+    ) -> Self::Output {
+        ::slipstream::__private::emitted::<
+            Result<()>,
+            (String, u64),
+        >(split_words(context, item, &mut out).await, out)
     }
 }
 impl ::slipstream::__private::Mount<App> for split_words {

@@ -15,6 +15,7 @@ mod handler;
 mod mention;
 #[cfg(test)]
 mod mistakes;
+mod parameters;
 mod private;
 
 use arguments::Arguments;

@@ -38,7 +38,9 @@ use proc_macro::TokenStream;
 /// | `crate = path` | where `slipstream` is, if it goes by another name |
 ///
 /// One pipe or one sink needs no brackets. The expressions are ordinary Rust and see the function's context parameter.
-/// They are evaluated once, when the flow starts, in a function that returns a `Result`, so `?` works in them.
+/// They are evaluated once, when the flow starts, in a function that returns a `Result`, so `?` works in them. (A pipe
+/// is evaluated once for each source.) A closure outlives that, so it keeps clones of what it needs from the context:
+/// `sink = { let log = app.log.clone(); move |output| log.add(output) }`.
 ///
 /// A source that is a place (`app.weather`, `*app.weather()`) is the same source wherever a handler names it, and
 /// is opened once. The value of any other expression, such as `iter(…)`, is a source of its own, unless it has an

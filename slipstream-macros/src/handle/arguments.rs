@@ -53,7 +53,7 @@ impl Arguments {
                 match name.to_string().as_str() {
                     "sink" => self.sinks.extend(one_or_list(input)?),
                     "pipe" => self.pipes.extend(one_or_list(input)?),
-                    "crate" => self.private = Private::of(&Path::parse_mod_style(input)?),
+                    "crate" => self.private = Private::of(Path::parse_mod_style(input)?),
                     unknown => {
                         mistakes.at(&name, self::unknown(unknown));
                         // What was meant as a source is not missing as well.
@@ -76,10 +76,16 @@ impl Arguments {
 
     /// Whether an expression uses the variable.
     pub(super) fn mention(&self, variable: &Ident) -> bool {
-        [&self.sources, &self.pipes, &self.sinks]
-            .into_iter()
-            .flatten()
-            .any(|expr| mention::uses(expr, variable))
+        self.expressions().any(|expr| mention::uses(expr, variable))
+    }
+
+    /// Whether an expression takes a field of it, as it can of nothing but a variable: a function may have its name.
+    pub(super) fn take_field_of(&self, variable: &Ident) -> bool {
+        self.expressions().any(|expr| mention::takes_field_of(expr, variable))
+    }
+
+    fn expressions(&self) -> impl Iterator<Item = &Expr> {
+        [&self.sources, &self.pipes, &self.sinks].into_iter().flatten()
     }
 }
 

@@ -4,11 +4,7 @@
 mod call;
 mod mount;
 
-use super::{
-    arguments::Arguments,
-    function::Function,
-    handler::{Context, Handler},
-};
+use super::{arguments::Arguments, function::Function, handler::Handler, parameters::Context};
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::Ident;
@@ -17,7 +13,7 @@ use syn::Ident;
 pub(super) fn expand(function: &Function, handler: &Handler, arguments: &Arguments) -> TokenStream {
     let private = &arguments.private;
     let name = &function.signature.ident;
-    let (generics, context) = match &handler.context {
+    let (generics, context) = match &handler.parameters.context {
         Some(Context { ty, .. }) => (None, ty.to_token_stream()),
         None => {
             // Fits any flow. Types are not hygienic, so the user's must not meet this one.
@@ -28,6 +24,7 @@ pub(super) fn expand(function: &Function, handler: &Handler, arguments: &Argumen
     };
     let declared = function.companion();
     let conditions: Vec<_> = function.conditions().collect();
+    let allowances = private.allowances();
     let (call, mount) = (
         call::expand(function, handler, private, &context),
         mount::expand(function, handler, arguments, &context),
@@ -35,10 +32,12 @@ pub(super) fn expand(function: &Function, handler: &Handler, arguments: &Argumen
     quote! {
         #declared
         #(#conditions)*
+        #allowances
         impl #generics #private::Handler<#context> for #name {
             #call
         }
         #(#conditions)*
+        #allowances
         impl #generics #private::Mount<#context> for #name {
             #mount
         }

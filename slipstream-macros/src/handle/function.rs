@@ -1,5 +1,5 @@
 //! The annotated function. Its signature is parsed and its body is not; its tokens are kept as they came.
-use super::mention;
+use super::{mention, parameters::ungrouped};
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::quote;
 use syn::{
@@ -71,10 +71,12 @@ impl Function {
 /// The name of a parameter `name: &T`.
 fn name_of_reference(parameter: &FnArg) -> Option<&Ident> {
     match parameter {
-        FnArg::Typed(parameter) if matches!(&*parameter.ty, Type::Reference(_)) => match &*parameter.pat {
-            Pat::Ident(pattern) => Some(&pattern.ident),
-            _ => None,
-        },
+        FnArg::Typed(parameter) if matches!(ungrouped(&parameter.ty), Type::Reference(_)) => {
+            match &*parameter.pat {
+                Pat::Ident(pattern) => Some(&pattern.ident),
+                _ => None,
+            }
+        }
         _ => None,
     }
 }

@@ -4,25 +4,38 @@
 //! method, a path or a closure's own parameter of the same name.
 use proc_macro2::{TokenStream, TokenTree};
 use syn::{
-    Expr, ExprClosure, ExprPath, Ident, Macro, Pat, PatIdent,
+    Expr, ExprClosure, ExprField, ExprPath, Ident, Macro, Pat, PatIdent,
     visit::{self, Visit},
 };
 
 /// Whether the expression uses the variable.
 pub(super) fn uses(expr: &Expr, variable: &Ident) -> bool {
-    let mut search = Search { variable, found: false };
+    let mut search = Search { variable, used: false, field_taken: false };
     search.visit_expr(expr);
-    search.found
+    search.used
+}
+
+/// Whether the expression takes a field of the variable.
+pub(super) fn takes_field_of(expr: &Expr, variable: &Ident) -> bool {
+    let mut search = Search { variable, used: false, field_taken: false };
+    search.visit_expr(expr);
+    search.field_taken
 }
 
 struct Search<'v> {
     variable: &'v Ident,
-    found: bool,
+    used: bool,
+    field_taken: bool,
 }
 
 impl<'ast> Visit<'ast> for Search<'_> {
     fn visit_expr_path(&mut self, path: &'ast ExprPath) {
-        self.found |= path.path.is_ident(self.variable);
+        self.used |= path.path.is_ident(self.variable);
+    }
+
+    fn visit_expr_field(&mut self, field: &'ast ExprField) {
+        self.field_taken |= matches!(&*field.base, Expr::Path(path) if path.path.is_ident(self.variable));
+        self.visit_expr(&field.base);
     }
 
     fn visit_expr_closure(&mut self, closure: &'ast ExprClosure) {
@@ -32,7 +45,7 @@ impl<'ast> Visit<'ast> for Search<'_> {
     }
 
     fn visit_macro(&mut self, called: &'ast Macro) {
-        self.found |= names(called.tokens.clone(), self.variable);
+        self.used |= names(called.tokens.clone(), self.variable);
     }
 }
 
@@ -113,6 +126,16 @@ mod tests {
             "vec![other.app]",
         ] {
             assert!(!app_is_used_in(expr), "{expr}");
+        }
+    }
+
+    #[test]
+    fn a_field_is_taken_of_a_variable_alone() {
+        let app = syn::parse_str("app").unwrap();
+        for (expr, expected) in
+            [("app.weather", true), ("&*app.0.b", true), ("app", false), ("app.named(1)", false)]
+        {
+            assert_eq!(takes_field_of(&syn::parse_str(expr).unwrap(), &app), expected, "{expr}");
         }
     }
 

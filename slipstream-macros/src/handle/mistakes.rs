@@ -51,6 +51,7 @@ fn nothing_is_wrong_with_a_right_one() {
         "fn f(n: u8, out: &mut Emitter<u8>) {}",
         "fn f(app: &App, n: &u8, out: &mut slipstream::Emitter<(u8, Vec<u8>)>) -> Result<()> { Ok(()) }",
         "fn f(Message { key, value, .. }: Message<u8, u8>) {}",
+        "fn f(app: (&App), n: u8, out: (&mut Emitter<u8>)) -> () {}",
         "fn f(app: &App, mut n: u8) -> Result<Option<[u8; A & B]>> { g(n) }",
     ] {
         assert_eq!(of_handler(item), [""; 0], "{item}");
@@ -173,6 +174,14 @@ fn a_handler_has_no_lifetimes() {
 }
 
 #[test]
+fn a_context_is_of_one_type_that_owns_what_it_has() {
+    let expected = "impl Clock: a handler cannot be generic: a flow has one context, name its type";
+    assert_eq!(of_handler("fn f(app: &impl Clock, n: u8) {}"), [expected]);
+    let expected = "'_: a context borrows from nothing, since its flow may outlive that: let it own this";
+    assert_eq!(of_handler("fn f(app: &App<'_>) {}"), [expected]);
+}
+
+#[test]
 fn an_item_is_owned() {
     let expected = "a handler owns its item, or borrows the whole of it: take `T` or `&T`";
     assert_eq!(of_handler("fn f(n: Option<&u8>) {}"), [format!("&u8: {expected}")]);
@@ -207,6 +216,16 @@ fn the_context_is_shared() {
                     `Mutex`";
     assert_eq!(of_handler("fn f(app: &mut App) {}"), [expected]);
     assert_eq!(of_handler("fn f(app: &mut App, n: u8) {}"), [expected]);
+    assert_eq!(of_handler("fn f(app: &mut App, n: u8, m: u8, out: &mut Emitter<u8>) {}").len(), 2);
+}
+
+#[test]
+fn a_lone_context_is_taken_by_reference() {
+    let expected =
+        "App: the attribute uses this parameter, so it is the context: take it by reference, `&Context`";
+    assert_eq!(of_handler("fn f(app: App) {}"), [expected]);
+    // A function as a source may have the name of the item.
+    assert_eq!(mistakes("numbers", "fn f(numbers: Vec<u8>) {}"), [""; 0]);
 }
 
 #[test]
@@ -248,6 +267,14 @@ fn what_returns_nothing_has_nothing_for_a_sink() {
         assert_eq!(mistakes("a, sink = [s, t]", item), [format!("s, t: {text}")]);
     }
     assert_eq!(mistakes("a, sink = s", "fn f(n: u8, out: &mut Emitter<u8>) {}"), [""; 0]);
+    // An emitter that is wrong is one mistake, not two.
+    for item in [
+        "fn f(out: &mut Emitter<u8>, n: u8) {}",
+        "fn f(n: u8, out: Emitter<u8>) {}",
+        "fn f(n: u8, out: &mut Vec<u8>) {}",
+    ] {
+        assert_eq!(mistakes("a, sink = s", item).len(), 1, "{item}");
+    }
 }
 
 #[test]

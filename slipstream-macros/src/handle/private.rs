@@ -1,45 +1,41 @@
 //! The hidden module that everything written by the macro is named through.
-use proc_macro2::{Group, Span, TokenStream, TokenTree};
-use quote::{ToTokens, quote};
+use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::Path;
 
 /// `::slipstream::__private`, or the same in the crate that `crate = path` names.
-pub(super) struct Private(TokenStream);
-
-impl Default for Private {
-    fn default() -> Self {
-        Private(quote!(::slipstream::__private))
-    }
-}
+#[derive(Default)]
+pub(super) struct Private(Option<Path>);
 
 impl Private {
-    pub(super) fn of(path: &Path) -> Self {
-        Private(quote!(#path::__private))
+    pub(super) fn of(path: Path) -> Self {
+        Private(Some(path))
     }
 
-    /// The module's path, its tokens located at `span`: a call points at the user's token only if all of its tokens do.
+    /// For what is written through a user's path, which looks to the compiler as if the user had written it there.
+    pub(super) fn allowances(&self) -> Option<TokenStream> {
+        self.0.as_ref().map(|_| quote!(#[allow(unused_qualifications)]))
+    }
+
+    /// The module's path at the user's token: a call points there only if all of its tokens are as the user's are, in
+    /// place and in hygiene.
     pub(super) fn at(&self, span: Span) -> TokenStream {
-        located(self.0.clone(), span)
+        let Some(path) = &self.0 else { return quote_spanned!(span=> ::slipstream::__private) };
+        let locate = |mut token: TokenTree| {
+            token.set_span(token.span().located_at(span));
+            token
+        };
+        // The path of a module has no groups, whose inside would be left where it is.
+        let path: TokenStream = path.to_token_stream().into_iter().map(locate).collect();
+        quote_spanned!(span=> #path::__private)
     }
 }
 
 impl ToTokens for Private {
     fn to_tokens(&self, tokens: &mut TokenStream) {
-        self.0.to_tokens(tokens);
+        tokens.extend(match &self.0 {
+            Some(path) => quote!(#path::__private),
+            None => quote!(::slipstream::__private),
+        });
     }
-}
-
-fn located(tokens: TokenStream, span: Span) -> TokenStream {
-    let locate = |token| match token {
-        TokenTree::Group(group) => {
-            let mut located = Group::new(group.delimiter(), self::located(group.stream(), span));
-            located.set_span(group.span().located_at(span));
-            TokenTree::Group(located)
-        }
-        mut token => {
-            token.set_span(token.span().located_at(span));
-            token
-        }
-    };
-    tokens.into_iter().map(locate).collect()
 }

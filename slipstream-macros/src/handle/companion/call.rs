@@ -1,10 +1,6 @@
 //! `Handler`: how a flow calls the function.
 use super::{
-    super::{
-        function::Function,
-        handler::{Handler, Item},
-        private::Private,
-    },
+    super::{function::Function, handler::Handler, parameters::Item, private::Private},
     local,
 };
 use proc_macro2::TokenStream;
@@ -20,12 +16,12 @@ pub(super) fn expand(
 ) -> TokenStream {
     let signature = &function.signature;
     let waits = signature.asyncness.is_some();
-    let item = handler.item.as_ref().map_or_else(|| quote!(()), |Item { ty, .. }| quote!(#ty));
+    let item = handler.parameters.item.as_ref().map_or_else(|| quote!(()), |Item { ty, .. }| quote!(#ty));
     let returned = match &handler.returns {
         Some(ty) => quote!(#ty),
         None => quote!(()),
     };
-    let (emit, output) = match &handler.emits {
+    let (emit, output) = match &handler.parameters.emits {
         Some(ty) => (quote!(#ty), quote!(::core::result::Result<#private::Emitted<#ty>, #private::BoxError>)),
         None => (quote!(#private::Nothing), returned.clone()),
     };
@@ -51,21 +47,21 @@ fn method(
     let name = &function.signature.ident;
     let span = name.span();
     let [context_name, item_name, out_name] = ["context", "item", "out"].map(|name| local(name, span));
-    let by_reference = handler.item.as_ref().is_some_and(|item| item.by_reference);
+    let by_reference = handler.parameters.item.as_ref().is_some_and(|item| item.by_reference);
 
     // A parameter that is not passed on has no name, so it is never unused.
     let mut arguments = Vec::new();
     let mut parameters = [quote!(_), quote!(_), quote!(_)];
     let [context_parameter, item_parameter, out_parameter] = &mut parameters;
-    if handler.context.is_some() {
+    if handler.parameters.context.is_some() {
         *context_parameter = quote!(#context_name);
         arguments.push(quote!(#context_name));
     }
-    if handler.item.is_some() {
+    if handler.parameters.item.is_some() {
         *item_parameter = quote!(#item_name);
         arguments.push(if by_reference { quote_spanned!(span=> &#item_name) } else { quote!(#item_name) });
     }
-    if handler.emits.is_some() {
+    if handler.parameters.emits.is_some() {
         *out_parameter = quote_spanned!(span=> mut #out_name);
         arguments.push(quote_spanned!(span=> &mut #out_name));
     }
@@ -73,7 +69,7 @@ fn method(
     let called = quote_spanned!(span=> #name(#(#arguments),*));
     let waits = function.signature.asyncness.is_some();
     let awaited = if waits { quote_spanned!(span=> #called.await) } else { called.clone() };
-    let given = match &handler.emits {
+    let given = match &handler.parameters.emits {
         None => awaited,
         Some(emitted) => {
             // Located at the return type, which is what may be wrong here.
@@ -83,22 +79,24 @@ fn method(
             quote!(#conclude(#awaited, #out_name))
         }
     };
-    // The function's own future is enough, if it borrows nothing that is made here.
-    let body = match (waits, handler.emits.is_some() || by_reference) {
-        (false, _) => quote!(::core::future::ready(#given)),
-        (true, false) => called,
-        (true, true) => quote_spanned!(span=> async move { #given }),
-    };
     let private = private.at(span);
     let [context_parameter, item_parameter, out_parameter] = parameters;
+    let parameters = quote_spanned! {span=>
+        &'a self,
+        #context_parameter: &'a #context,
+        #item_parameter: Self::Item,
+        #out_parameter: #private::Emitter<Self::Emit>,
+    };
+    // The function's own future is enough, unless it borrows what is given to `call`.
+    if waits && (by_reference || handler.parameters.emits.is_some()) {
+        return quote_spanned!(span=> async fn call<'a>(#parameters) -> Self::Output { #given });
+    }
+    let future = if waits { called } else { quote_spanned!(span=> ::core::future::ready(#given)) };
     quote_spanned! {span=>
         fn call<'a>(
-            &'a self,
-            #context_parameter: &'a #context,
-            #item_parameter: Self::Item,
-            #out_parameter: #private::Emitter<Self::Emit>,
+            #parameters
         ) -> impl ::core::future::Future<Output = Self::Output> + ::core::marker::Send + 'a {
-            #body
+            #future
         }
     }
 }

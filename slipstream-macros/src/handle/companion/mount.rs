@@ -4,17 +4,16 @@
 //! the compiler's error is there, and is one.
 use super::{
     super::{
-        arguments::Arguments,
-        excerpt,
-        function::Function,
-        handler::{Handler, Item},
+        arguments::Arguments, excerpt, function::Function, handler::Handler, parameters::Item,
         private::Private,
     },
     local,
 };
 use proc_macro2::{Span, TokenStream};
-use quote::{quote, quote_spanned};
-use syn::{Expr, ExprPath, ExprReference, Ident, Stmt, Token, UnOp, spanned::Spanned};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::{
+    Expr, ExprBlock, ExprClosure, ExprReference, Ident, Stmt, Token, UnOp, ext::IdentExt, spanned::Spanned,
+};
 
 /// The inside of `impl Mount`.
 pub(super) fn expand(
@@ -25,10 +24,10 @@ pub(super) fn expand(
 ) -> TokenStream {
     let private = &arguments.private;
     let name = &function.signature.ident;
-    let text = name.to_string();
+    let text = name.unraw().to_string();
     let [handled, routes, source] =
         ["handled", "routes", "source"].map(|name| local(name, Span::mixed_site()));
-    let context_name = match handler.context.as_ref().and_then(|context| context.name.as_ref()) {
+    let context_name = match handler.parameters.context.as_ref().and_then(|context| context.name.as_ref()) {
         Some(name) if arguments.mention(name) => quote!(#name),
         _ => quote!(_),
     };
@@ -66,7 +65,7 @@ fn step(name: &str, span: Span, value: &TokenStream) -> TokenStream {
 
 /// How outputs are got out of what the function returns.
 fn outputs(handler: &Handler, name: Span, private: &Private) -> TokenStream {
-    let (span, value) = match (&handler.emits, &handler.returns) {
+    let (span, value) = match (&handler.parameters.emits, &handler.returns) {
         (Some(ty), _) => {
             let private = private.at(ty.span());
             (ty.span(), quote_spanned!(ty.span()=> #private::emits()))
@@ -90,9 +89,11 @@ fn outputs(handler: &Handler, name: Span, private: &Private) -> TokenStream {
 fn sinks(sinks: &[Expr], name: Span) -> TokenStream {
     let span = sinks.first().map_or(name, Spanned::span);
     let list = sinks.iter().enumerate().fold(quote_spanned!(span=> ()), |before, (at, sink)| {
-        let sink = match sink {
-            Expr::Closure(closure) => borrow(&path(local(&closure_name(at), closure.span()))),
-            sink => borrow(sink),
+        let sink = if closure_in(sink).is_some() {
+            let closure = closure_name(at, sink.span());
+            quote_spanned!(sink.span()=> &#closure)
+        } else {
+            borrow(sink).into_token_stream()
         };
         quote_spanned!(span=> (#before, #sink))
     });
@@ -100,22 +101,35 @@ fn sinks(sinks: &[Expr], name: Span) -> TokenStream {
     step("handled", span, &quote_spanned!(span=> #handled.sinks(#list)))
 }
 
-fn closure_name(at: usize) -> String {
-    format!("closure{at}")
+/// No [`local`]: inside of the tuple a name of the macro's own would take the caret to the whole attribute.
+fn closure_name(at: usize, span: Span) -> Ident {
+    Ident::new(&format!("slipstream_closure{at}"), span)
 }
 
 /// A closure goes through a step that gives its parameter the output's type.
 fn closure(at: usize, sink: &Expr, private: &Private) -> Option<TokenStream> {
-    let Expr::Closure(closure) = sink else { return None };
-    let span = closure.span();
+    let closure = closure_in(sink)?;
+    let span = sink.span();
     let handled = local("handled", span);
     let value = if closure.asyncness.is_some() || gives_future(&closure.body) {
         let private = private.at(span);
-        quote_spanned!(span=> #private::sink_async(#handled.closure_async(#closure)))
+        quote_spanned!(span=> #private::sink_async(#handled.closure_async(#sink)))
     } else {
-        quote_spanned!(span=> #handled.closure(#closure))
+        quote_spanned!(span=> #handled.closure(#sink))
     };
-    Some(step(&closure_name(at), span, &value))
+    let name = closure_name(at, span);
+    Some(quote_spanned!(span=> let #name = #value;))
+}
+
+/// A closure, also at the end of a block that makes what it keeps.
+fn closure_in(sink: &Expr) -> Option<&ExprClosure> {
+    match sink {
+        Expr::Closure(closure) => Some(closure),
+        Expr::Paren(paren) => closure_in(&paren.expr),
+        Expr::Group(group) => closure_in(&group.expr),
+        Expr::Block(block) => closure_in(last(block)?),
+        _ => None,
+    }
 }
 
 /// Whether a closure's body ends in an `async` block.
@@ -123,10 +137,17 @@ fn gives_future(body: &Expr) -> bool {
     match body {
         Expr::Async(_) => true,
         Expr::Paren(paren) => gives_future(&paren.expr),
-        Expr::Block(block) => {
-            matches!(block.block.stmts.last(), Some(Stmt::Expr(last, None)) if gives_future(last))
-        }
+        Expr::Group(group) => gives_future(&group.expr),
+        Expr::Block(block) => last(block).is_some_and(gives_future),
         _ => false,
+    }
+}
+
+/// The value of a block.
+fn last(block: &ExprBlock) -> Option<&Expr> {
+    match block.block.stmts.last() {
+        Some(Stmt::Expr(last, None)) => Some(last),
+        _ => None,
     }
 }
 
@@ -150,6 +171,7 @@ fn is_place(expr: &Expr) -> bool {
         Expr::Path(_) | Expr::Field(_) | Expr::Index(_) => true,
         Expr::Unary(unary) => matches!(unary.op, UnOp::Deref(_)),
         Expr::Paren(paren) => is_place(&paren.expr),
+        Expr::Group(group) => is_place(&group.expr),
         _ => false,
     }
 }
@@ -161,7 +183,7 @@ fn pipe(pipe: &Expr) -> TokenStream {
 }
 
 fn takes(handler: &Handler) -> TokenStream {
-    let (span, call) = match &handler.item {
+    let (span, call) = match &handler.parameters.item {
         Some(Item { ty, .. }) => (ty.span(), quote_spanned!(ty.span()=> takes::<#ty>())),
         None => (Span::mixed_site(), quote!(takes_nothing())),
     };
@@ -183,10 +205,7 @@ fn borrow(expr: &Expr) -> ExprReference {
 fn unborrowed(expr: &Expr) -> &Expr {
     match expr {
         Expr::Reference(reference) if reference.mutability.is_none() => unborrowed(&reference.expr),
+        Expr::Group(group) => unborrowed(&group.expr),
         expr => expr,
     }
-}
-
-fn path(name: Ident) -> Expr {
-    Expr::Path(ExprPath { attrs: Vec::new(), qself: None, path: name.into() })
 }
