@@ -1,10 +1,10 @@
 //! Slipstream.
 pub use slipstream_core::{
-    AsyncIterable, BoxError, Emitter, Error, Flow, FromItem, Handler, Interval, IntoContext, Items, Iter, Key,
-    Message, Mount, Output, Result, Routes, Sink, SinkAsync, SourceName, Timestamp, builder, flow, in_message,
-    interval, iter, key, one, output, print, sink_async, source, timestamp,
+    AsKey, AsyncIterable, BoxError, Distance, Emitter, Error, Flow, FromItem, Handler, Interval, IntoContext, Items,
+    Iter, Key, KeyError, Message, Mount, Output, PrefixOf, Result, Routes, Sink, SinkAsync, SourceName, Timestamp,
+    TimestampError, builder, flow, in_message, interval, iter, key, one, output, print, sink_async, source,
 };
-pub use slipstream_macros::handle;
+pub use slipstream_macros::{Key, handle};
 
 /// What `#[handle]` and `derive(Key)` name; not for use by hand.
 #[doc(hidden)]

@@ -21,21 +21,21 @@ mod stop;
 mod transaction;
 
 pub mod key;
-pub mod timestamp;
+mod timestamp;
 
 pub use builder::source;
 pub use error::{BoxError, Error, Result};
 pub use flow::{Flow, IntoContext};
 pub use handler::{Handler, Mount};
 pub use item::FromItem;
-pub use key::Key;
+pub use key::{AsKey, Distance, Key, KeyError, PrefixOf};
 pub use message::Message;
 pub use output::{Emitter, Output, one};
 pub use pipe::Items;
 pub use route::Routes;
 pub use sink::{Sink, SinkAsync, print, sink_async};
 pub use source::{AsyncIterable, Interval, Iter, SourceName, interval, iter};
-pub use timestamp::Timestamp;
+pub use timestamp::{Timestamp, TimestampError};
 pub use transaction::in_message;
 
 /// What `#[handle]` names; not for use by hand.
