@@ -7,6 +7,8 @@
 //!
 //! Imports run downwards only; a test checks it.
 pub mod builder;
+#[cfg(feature = "rocksdb")]
+pub mod cache;
 mod error;
 mod flow;
 mod handler;
@@ -18,12 +20,16 @@ mod route;
 mod sink;
 mod source;
 mod stop;
+#[cfg(feature = "rocksdb")]
+pub mod store;
 mod transaction;
 
 pub mod key;
 mod timestamp;
 
 pub use builder::source;
+#[cfg(feature = "rocksdb")]
+pub use cache::Cache;
 pub use error::{BoxError, Error, Result};
 pub use flow::{Flow, IntoContext};
 pub use handler::{Handler, Mount};
@@ -35,6 +41,8 @@ pub use pipe::Items;
 pub use route::Routes;
 pub use sink::{Sink, SinkAsync, print, sink_async};
 pub use source::{AsyncIterable, Interval, Iter, SourceName, interval, iter};
+#[cfg(feature = "rocksdb")]
+pub use store::{Store, StoreError, ValueFormat};
 pub use timestamp::{Timestamp, TimestampError};
 pub use transaction::in_message;
 

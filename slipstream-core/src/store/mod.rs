@@ -1,0 +1,189 @@
+//! Stores: one RocksDB database each, in which caches keep their rows.
+//!
+//! ```text
+//! Store ── catalogue (id 0): name ─▶ id, formats
+//!   │
+//!   └── one key space:  id │ key ─▶ value          Table, one to a cache: cursors kept for look-ups
+//!                                   ▲
+//!                    Staged ────────┘  the rows of a message, published as one batch
+//! ```
+//!
+//! There is one column family for all caches, so that one write batch, one log and one sequence of
+//! writes serve them all, and a scan of one cache is a scan of a range.
+//!
+//! Invariants: a store is open once, in one process; all that is written in one batch is seen, and
+//! found again after a crash, as a whole or not at all; no error of the disk is taken for a missing
+//! row.
+//!
+//! Deliberately absent: a choice of another engine behind a trait, since [`Store`] is one concrete type.
+mod catalogue;
+mod cursor;
+mod error;
+mod format;
+mod merge;
+mod open;
+mod options;
+mod rows;
+mod scratch;
+mod staged;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rocksdb::{DB, DBPinnableSlice, ReadOptions, WriteBatch, WriteOptions};
+
+use catalogue::Catalogue;
+
+pub(crate) use cursor::Lent;
+pub use error::StoreError;
+pub use format::ValueFormat;
+pub(crate) use merge::{Below, Direction, Taken, step, visible};
+pub(crate) use rows::{Found, Rows};
+pub(crate) use scratch::Scratch;
+pub(crate) use staged::Staged;
+pub(crate) use table::Table;
+
+use crate::key::Key;
+
+/// The length of a cache's id, big endian, at the front of each key.
+pub(crate) const ID_BYTES: usize = 4;
+
+/// The id of the cache that a whole key belongs to.
+fn table_of(key: &[u8]) -> u32 {
+    key.first_chunk().copied().map_or(0, u32::from_be_bytes)
+}
+
+/// One RocksDB database, on disk or in memory, that holds caches.
+///
+/// It is open in one process and there once; a clone is another handle on the same store. The
+/// database is closed when the last handle is gone: the `Store`s, their caches, and the iterators of those.
+///
+/// ```
+/// use slipstream_core::Store;
+///
+/// let directory = tempfile::tempdir()?;
+/// let path = directory.path().join("state");
+/// let store = Store::open(&path)?;
+/// let prizes = store.cache::<String, u32>("prizes")?;
+/// prizes.insert("🏆", 1)?;
+/// drop((store, prizes));
+///
+/// let store = Store::open(&path)?;
+/// assert_eq!(store.cache::<String, u32>("prizes")?.get("🏆")?, Some(1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// What is written outside of a message is in RocksDB's log when the call returns. It is safe
+/// from a crash of the process then; the operating system decides when it reaches the disk.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    db: Arc<DB>,
+    /// The absolute path, or a name for a store in memory.
+    name: Arc<Path>,
+    in_memory: bool,
+    read: ReadOptions,
+    write: WriteOptions,
+    /// How many idle cursors a cache keeps: one for each thread that may look up at the same time.
+    kept_cursors: usize,
+    /// Bytes written since the cursors that see an older state were dropped.
+    unswept: AtomicUsize,
+    catalogue: Mutex<Catalogue>,
+}
+
+impl Store {
+    /// Where the store is on disk, as an absolute path; `None` in memory.
+    ///
+    /// ```
+    /// # use slipstream_core::Store;
+    /// assert_eq!(Store::in_memory()?.path(), None);
+    /// # Ok::<(), slipstream_core::StoreError>(())
+    /// ```
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        (!self.inner.in_memory).then_some(&*self.inner.name)
+    }
+
+    /// What errors call the store.
+    pub(crate) fn name(&self) -> Arc<Path> {
+        Arc::clone(&self.inner.name)
+    }
+
+    /// Whether both are handles on one store.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// The table of a cache, made if the store has none of this name.
+    pub(crate) fn table<K: Key>(&self, name: &str, values: ValueFormat) -> Result<Arc<Table>, StoreError> {
+        self.inner.catalogue.lock().unwrap_or_else(PoisonError::into_inner).table::<K>(self, name, values)
+    }
+
+    fn db(&self) -> &Arc<DB> {
+        &self.inner.db
+    }
+
+    fn kept_cursors(&self) -> usize {
+        self.inner.kept_cursors
+    }
+
+    #[inline]
+    fn get(&self, key: &[u8]) -> Result<Option<DBPinnableSlice<'_>>, StoreError> {
+        self.inner.db.get_pinned_opt(key, &self.inner.read).map_err(|error| self.error(&error))
+    }
+
+    fn set(&self, key: &[u8], value: Option<&[u8]>) -> Result<(), StoreError> {
+        let Inner { db, write, .. } = &*self.inner;
+        match value {
+            Some(value) => db.put_opt(key, value, write),
+            None => db.delete_opt(key, write),
+        }
+        .map_err(|error| self.error(&error))?;
+        self.wrote(key.len() + value.map_or(0, <[u8]>::len));
+        Ok(())
+    }
+
+    fn write(&self, batch: WriteBatch) -> Result<(), StoreError> {
+        let bytes = batch.size_in_bytes();
+        self.inner.db.write_opt(batch, &self.inner.write).map_err(|error| self.error(&error))?;
+        self.wrote(bytes);
+        Ok(())
+    }
+
+    /// Once in a write buffer's worth of bytes, lets go of what idle cursors keep of older states.
+    fn wrote(&self, bytes: usize) {
+        let unswept = self.inner.unswept.fetch_add(bytes, Ordering::Relaxed);
+        if unswept + bytes >= options::WRITE_BUFFER_BYTES
+            // Another thread holds the catalogue to open a cache (it may be this one): the next write does it.
+            && let Ok(catalogue) = self.inner.catalogue.try_lock()
+        {
+            self.inner.unswept.store(0, Ordering::Relaxed);
+            let tables = catalogue.tables();
+            drop(catalogue);
+            let latest = self.inner.db.latest_sequence_number();
+            for table in tables {
+                table.pool.drop_stale(latest);
+            }
+        }
+    }
+
+    #[cold]
+    fn error(&self, error: &rocksdb::Error) -> StoreError {
+        StoreError::while_open(&self.inner.name, error)
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("path", &self.inner.name).finish_non_exhaustive()
+    }
+}

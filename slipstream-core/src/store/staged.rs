@@ -1,0 +1,95 @@
+//! What one message has written to its store and not yet published: a layer of rows that only this
+//! message sees.
+//!
+//! ```text
+//! cache.insert ──▶ Staged ──publish──▶ one write batch ──▶ RocksDB
+//!                        ──clear──▶ nothing
+//! ```
+//!
+//! Invariants: all rows are of one store; publication writes all of them or none, and a failed one
+//! leaves them here; a clone of the rows ([`Staged::rows`]) never changes, so an iterator, or a
+//! savepoint, is such a clone.
+use std::sync::Arc;
+
+use rocksdb::WriteBatch;
+
+use super::rows::Rows;
+use super::{ID_BYTES, Store, StoreError};
+
+/// What a row adds to a write batch besides its key and value: a tag and two lengths.
+const ROW_BYTES: usize = 8;
+/// What a write batch has at its head.
+const BATCH_BYTES: usize = 12;
+
+/// The rows of one message for one store.
+#[derive(Debug)]
+pub(crate) struct Staged {
+    store: Store,
+    rows: Arc<Rows>,
+}
+
+impl Staged {
+    pub(crate) fn new(store: &Store) -> Self {
+        Self { store: store.clone(), rows: Arc::default() }
+    }
+
+    /// The rows, if they are for this store and there are any.
+    pub(crate) fn rows(&self, store: &Store) -> Option<&Arc<Rows>> {
+        (self.store.is(store) && !self.rows.is_empty()).then_some(&self.rows)
+    }
+
+    /// Changes the rows.
+    pub(crate) fn change(&mut self, store: &Store, change: impl FnOnce(&mut Rows)) -> Result<(), StoreError> {
+        if !self.store.is(store) {
+            if !self.rows.is_empty() {
+                return Err(StoreError::TwoStores { first: self.store.name(), second: store.name() });
+            }
+            self.store = store.clone();
+        }
+        // Copies the rows if an iterator still looks at them.
+        change(Arc::make_mut(&mut self.rows));
+        Ok(())
+    }
+
+    /// Writes all rows to the store as one, after which there are none here.
+    pub(crate) fn publish(&mut self) -> Result<(), StoreError> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        match self.rows.only() {
+            Some((key, value)) => self.store.set(key, value.map(|value| &**value))?,
+            None => self.store.write(self.batch())?,
+        }
+        self.clear();
+        Ok(())
+    }
+
+    /// Drops all rows.
+    pub(crate) fn clear(&mut self) {
+        match Arc::get_mut(&mut self.rows) {
+            Some(rows) => *rows = Rows::default(),
+            None => self.rows = Arc::default(),
+        }
+    }
+
+    fn batch(&self) -> WriteBatch {
+        let bytes: usize = self
+            .rows
+            .iter()
+            .map(|(key, value)| key.len() + value.map_or(0, |value| value.len()) + ROW_BYTES)
+            .sum();
+        let mut batch = WriteBatch::with_capacity_bytes(BATCH_BYTES + bytes);
+        // First, since a range deletion hides what the batch has written before it.
+        for cache in self.rows.cleared() {
+            let from: [u8; ID_BYTES] = cache.to_be_bytes();
+            batch.delete_range(from, cache.saturating_add(1).to_be_bytes());
+        }
+        for (key, value) in self.rows.iter() {
+            match value {
+                Some(value) => batch.put(key, value),
+                None => batch.delete(key),
+            }
+        }
+        batch
+    }
+}
