@@ -29,7 +29,9 @@ pub trait Outputs<R, E>: Send + Sync + 'static {
 }
 
 /// The output of a handler that has none. It has no value: no sink ever takes one.
-#[derive(Debug, Clone, Copy)]
+// Without `Debug`, so that `print` on a handler that returns nothing is a mistake the compiler tells.
+#[allow(missing_debug_implementations)]
+#[derive(Clone, Copy)]
 pub enum Nothing {}
 
 /// Exactly one output, whatever its type: see [`one`].
