@@ -10,7 +10,7 @@ use super::{
 };
 use proc_macro2::{Delimiter, TokenTree};
 use quote::quote;
-use syn::{GenericParam, ReturnType, Safety, Type};
+use syn::{GenericArgument, GenericParam, PathArguments, ReturnType, Safety, Type};
 
 /// A handler, as its companion calls it.
 pub(super) struct Handler {
@@ -29,7 +29,7 @@ impl Handler {
             ReturnType::Type(_, ty) => Some((**ty).clone()),
         };
         check_types(&parameters, returns.as_ref(), mistakes);
-        let gives_nothing = !parameters.emitter_is_meant && returns.as_ref().is_none_or(is_unit);
+        let gives_nothing = !parameters.emitter_is_meant && returns.as_ref().is_none_or(is_nothing);
         if gives_nothing && let sinks @ [_, ..] = &arguments.sinks[..] {
             let text =
                 "a handler that returns nothing has no output for a sink: return one, or leave out the sink";
@@ -120,6 +120,18 @@ fn check_types(parameters: &Parameters, returns: Option<&Type>, mistakes: &mut M
     }
 }
 
-fn is_unit(ty: &Type) -> bool {
-    matches!(ungrouped(ty), Type::Tuple(tuple) if tuple.elems.is_empty())
+/// `()`, or `Result<()>` by that name: under another name the type checker finds it.
+fn is_nothing(ty: &Type) -> bool {
+    match ungrouped(ty) {
+        Type::Tuple(tuple) => tuple.elems.is_empty(),
+        Type::Path(path) => {
+            let last = path.path.segments.last().filter(|last| last.ident == "Result");
+            let ok = match last.map(|last| &last.arguments) {
+                Some(PathArguments::AngleBracketed(arguments)) => arguments.args.first(),
+                _ => None,
+            };
+            matches!(ok, Some(GenericArgument::Type(Type::Tuple(tuple))) if tuple.elems.is_empty())
+        }
+        _ => false,
+    }
 }

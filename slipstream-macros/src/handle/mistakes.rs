@@ -262,11 +262,21 @@ fn only_an_emitter_is_taken_by_mut() {
 #[test]
 fn what_returns_nothing_has_nothing_for_a_sink() {
     let text = "a handler that returns nothing has no output for a sink: return one, or leave out the sink";
-    for item in ["fn f(n: u8) {}", "async fn f(n: u8) -> () {}"] {
+    for item in [
+        "fn f(n: u8) {}",
+        "async fn f(n: u8) -> () {}",
+        "fn f(n: u8) -> Result<()> { Ok(()) }",
+        "fn f(n: u8) -> std::result::Result<(), Error> { Ok(()) }",
+    ] {
         assert_eq!(mistakes("a, sink = app.sky", item), [format!("app.sky: {text}")]);
         assert_eq!(mistakes("a, sink = [s, t]", item), [format!("s, t: {text}")]);
     }
     assert_eq!(mistakes("a, sink = s", "fn f(n: u8, out: &mut Emitter<u8>) {}"), [""; 0]);
+    assert_eq!(mistakes("a, sink = s", "fn f(n: u8) -> Result<((), u8)> { Ok(((), n)) }"), [""; 0]);
+    assert_eq!(
+        mistakes("a, sink = s", "fn f(n: u8, out: &mut Emitter<u8>) -> Result<()> { Ok(()) }"),
+        [""; 0]
+    );
     // An emitter that is wrong is one mistake, not two.
     for item in [
         "fn f(out: &mut Emitter<u8>, n: u8) {}",
