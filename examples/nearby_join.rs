@@ -42,10 +42,13 @@ const STEP: Duration = Duration::from_millis(100);
 impl App {
     fn open(state: &str) -> Result<Self> {
         let weather = [("10:00", "🌞"), ("12:00", "⛅"), ("13:00", "🌧")];
-        let activity = [("10:30", "swimming"), ("11:30", "walking home"), ("12:30", "shopping"), ("13:10", "lunch")];
+        let activity =
+            [("10:30", "swimming"), ("11:30", "walking home"), ("12:30", "shopping"), ("13:10", "lunch")];
         Ok(App {
             weather: iter(weather.map(|(at, sky)| Weather { time: time(at), sky: sky.into() })).every(STEP),
-            activity: iter(activity.map(|(at, name)| Activity { time: time(at), name })).every(STEP).after(STEP / 2),
+            activity: iter(activity.map(|(at, name)| Activity { time: time(at), name }))
+                .every(STEP)
+                .after(STEP / 2),
             sky: Cache::open(state)?,
         })
     }

@@ -25,9 +25,7 @@ fn ship(app: &App, order: u32) -> Option<String> {
 #[tokio::main]
 async fn main() -> Result<()> {
     let step = Duration::from_millis(100);
-    let app = App {
-        orders: iter([1, 2, 3]).every(step),
-        returns: iter([901, 902]).every(step).after(step / 2),
-    };
+    let app =
+        App { orders: iter([1, 2, 3]).every(step), returns: iter([901, 902]).every(step).after(step / 2) };
     flow![audit, ship].run(app).await
 }

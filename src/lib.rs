@@ -1,8 +1,9 @@
 //! Slipstream.
 pub use slipstream_core::{
-    AsKey, AsyncIterable, BoxError, Distance, Emitter, Error, Flow, FromItem, Handler, Interval, IntoContext, Items,
-    Iter, Key, KeyError, Message, Mount, Output, PrefixOf, Result, Routes, Sink, SinkAsync, SourceName, Timestamp,
-    TimestampError, builder, flow, in_message, interval, iter, key, one, output, print, sink_async, source,
+    AsKey, AsyncIterable, BoxError, Distance, Emitter, Error, Flow, FromItem, Handler, Interval, IntoContext,
+    Items, Iter, Key, KeyError, Message, Mount, Output, PrefixOf, Result, Routes, Sink, SinkAsync,
+    SourceName, Timestamp, TimestampError, builder, flow, in_message, interval, iter, key, one, output,
+    print, sink_async, source,
 };
 #[cfg(feature = "rocksdb")]
 pub use slipstream_core::{Cache, Store, StoreError, ValueFormat, cache, store};

@@ -96,7 +96,10 @@ struct Running {
 }
 
 impl Running {
-    fn start<C: Send + Sync + 'static>(mounts: Vec<(String, Mounting<C>)>, context: &Arc<C>) -> Result<Self, Error> {
+    fn start<C: Send + Sync + 'static>(
+        mounts: Vec<(String, Mounting<C>)>,
+        context: &Arc<C>,
+    ) -> Result<Self, Error> {
         let mut routes = Routes::new();
         for (handler, mount) in mounts {
             mount(context, &mut routes).map_err(|cause| Error::Start { handler, cause })?;

@@ -1,5 +1,5 @@
 //! Handlers: what `#[handle]` writes beside a function, and what the builder makes of a closure.
-use crate::{BoxError, Emitter, Routes};
+use crate::Emitter;
 use std::future::Future;
 
 /// A handler over the context `C`.
@@ -19,17 +19,4 @@ pub trait Handler<C>: Send + Sync + 'static {
         item: Self::Item,
         out: Emitter<Self::Emit>,
     ) -> impl Future<Output = Self::Output> + Send + 'a;
-}
-
-/// Something [`flow!`](crate::flow) can mount: the companion that `#[handle]` writes.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a handler for a flow over `{C}`",
-    note = "annotate the function with `#[handle(source, sink = …)]`; all handlers of one `flow![…]` share one context type"
-)]
-pub trait Mount<C> {
-    /// Evaluates the attribute's expressions, once, and joins the routes of its sources.
-    ///
-    /// # Errors
-    /// An expression's own, by `?`.
-    fn mount<'c>(context: &'c C, routes: &mut Routes<'c, C>) -> Result<(), BoxError>;
 }

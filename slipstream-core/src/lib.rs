@@ -32,13 +32,13 @@ pub use builder::source;
 pub use cache::Cache;
 pub use error::{BoxError, Error, Result};
 pub use flow::{Flow, IntoContext};
-pub use handler::{Handler, Mount};
+pub use handler::Handler;
 pub use item::FromItem;
 pub use key::{AsKey, Distance, Key, KeyError, PrefixOf};
 pub use message::Message;
 pub use output::{Emitter, Output, one};
 pub use pipe::Items;
-pub use route::Routes;
+pub use route::{Mount, Routes};
 pub use sink::{Sink, SinkAsync, print, sink_async};
 pub use source::{AsyncIterable, Interval, Iter, SourceName, interval, iter};
 #[cfg(feature = "rocksdb")]

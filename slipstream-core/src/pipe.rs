@@ -62,7 +62,10 @@ where
 }
 
 /// Two pipes, one after the other.
-pub(crate) fn chain<I: 'static, J: 'static, K: 'static>(first: Pipes<I, J>, second: Pipes<J, K>) -> Pipes<I, K> {
+pub(crate) fn chain<I: 'static, J: 'static, K: 'static>(
+    first: Pipes<I, J>,
+    second: Pipes<J, K>,
+) -> Pipes<I, K> {
     Arc::new(move |items| second(first(items)))
 }
 

@@ -28,7 +28,11 @@ async fn closures_join_the_routes_of_handlers() -> Result<()> {
     flow![shout]
         .with(source(&words).handle(|word| (word.to_owned(), word.len())).sink(&app.lengths))
         .with(source(&words).handle(|word| one(Length(word.len()))).sink_with(|length| assert!(length.0 > 2)))
-        .with(source(&words).handle(|word| word.parse::<u8>().ok()).sink_with(|n| assert!(*n > 9, "not a number")))
+        .with(
+            source(&words)
+                .handle(|word| word.parse::<u8>().ok())
+                .sink_with(|n| assert!(*n > 9, "not a number")),
+        )
         .with(
             source(&words)
                 .handle_async(move |word| {
@@ -44,9 +48,11 @@ async fn closures_join_the_routes_of_handlers() -> Result<()> {
                     async move { log.add(word) }
                 }),
         )
-        .with(source(&words).pipe(|words| words.map(str::len)).pipe(StreamExt::enumerate).handle(move |pair| {
-            seen.add(format!("{pair:?}"));
-        }))
+        .with(source(&words).pipe(|words| words.map(str::len)).pipe(StreamExt::enumerate).handle(
+            move |pair| {
+                seen.add(format!("{pair:?}"));
+            },
+        ))
         .run(Arc::clone(&app))
         .await?;
     let keys = app.lengths.keys().collect::<std::result::Result<Vec<_>, _>>()?;

@@ -97,7 +97,10 @@ async fn the_handler_that_panicked_is_named_among_several() {
 async fn sinks_before_the_failing_one_have_the_output_those_after_it_have_not() {
     let (error, text, seen) = ends(flow![has_a_failing_sink]).await;
     assert!(matches!(error, Error::Sink { handler: "has_a_failing_sink", .. }));
-    assert_eq!(text, "a sink of handler `has_a_failing_sink` failed on an output for an item of `app.numbers()`: full");
+    assert_eq!(
+        text,
+        "a sink of handler `has_a_failing_sink` failed on an output for an item of `app.numbers()`: full"
+    );
     assert_eq!(seen, ["1", "1", "2", "2", "3"]);
 }
 

@@ -67,7 +67,10 @@ async fn each_handler_has_its_own_pipe_on_a_shared_source() -> Result<()> {
 async fn pipes_are_applied_in_order_and_sinks_come_when_the_message_is_done() -> Result<()> {
     let app = app();
     flow![doubled].run(Arc::clone(&app)).await?;
-    assert_eq!(app.log.take()[..6], ["double 10", "double 10", "sink 10", "sink 10", "double 20", "double 20"]);
+    assert_eq!(
+        app.log.take()[..6],
+        ["double 10", "double 10", "sink 10", "sink 10", "double 20", "double 20"]
+    );
     Ok(())
 }
 

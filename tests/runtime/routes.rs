@@ -81,8 +81,14 @@ async fn a_source_is_opened_once_and_a_message_goes_through_all_handlers_before_
     assert_eq!(
         app.log.take(),
         [
-            "first 1", "first done 1", "second 1", "sink 1", // sinks when all handlers are done
-            "first 2", "first done 2", "second 2", "sink 2",
+            "first 1",
+            "first done 1",
+            "second 1",
+            "sink 1", // sinks when all handlers are done
+            "first 2",
+            "first done 2",
+            "second 2",
+            "sink 2",
         ]
     );
     assert_eq!(app.one.opened(), 1);

@@ -34,7 +34,12 @@ pub(crate) struct Drive {
 pub(crate) trait TurnOn<I>: Send {
     /// Begins with a copy of `item` (the item itself if `last`), or goes on: the handler, and the
     /// sinks inside.
-    fn poll_call(&mut self, item: &mut Option<I>, last: bool, cx: &mut Context<'_>) -> Poll<Result<(), Fault>>;
+    fn poll_call(
+        &mut self,
+        item: &mut Option<I>,
+        last: bool,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), Fault>>;
     /// When all handlers of the message are done: the sinks outside.
     fn poll_deliver(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>>;
     /// Whether its pipe has something to handle that no message brought.
@@ -58,7 +63,12 @@ pub(crate) trait TurnOn<I>: Send {
 
 impl<I, T: TurnOn<I> + ?Sized> TurnOn<I> for Box<T> {
     #[inline]
-    fn poll_call(&mut self, item: &mut Option<I>, last: bool, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+    fn poll_call(
+        &mut self,
+        item: &mut Option<I>,
+        last: bool,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), Fault>> {
         (**self).poll_call(item, last, cx)
     }
     #[inline]
@@ -301,9 +311,8 @@ where
     fn during<R>(&mut self, run: impl FnOnce(&mut Turns<L, I>) -> R) -> Result<R, Fault> {
         let turns = &mut self.turns;
         let run = AssertUnwindSafe(|| transaction::during(&mut self.transaction, || run(turns)));
-        catch_unwind(run).map_err(|payload| {
-            FaultOf::new(self.turns.name(), Cause::Panic(panic_message(&*payload)))
-        })
+        catch_unwind(run)
+            .map_err(|payload| FaultOf::new(self.turns.name(), Cause::Panic(panic_message(&*payload))))
     }
 
     /// Handles what the pipes have without a message, as a message of its own.

@@ -14,8 +14,8 @@ mod turn;
 mod via;
 
 pub(crate) use drive::Drive;
-pub use mounting::{Handled, Mountable, handled};
 pub(crate) use mounting::Flush;
+pub use mounting::{Handled, Mountable, handled};
 
 use crate::{
     AsyncIterable, BoxError, FromItem,
@@ -57,12 +57,18 @@ impl<'c, C: Send + Sync + 'static> Routes<'c, C> {
         self.read(Identity::of_value(&source), &source, origin)
     }
 
-    fn read<S: AsyncIterable>(&mut self, identity: Identity, source: &S, origin: &str) -> Reading<'_, C, S::Item> {
+    fn read<S: AsyncIterable>(
+        &mut self,
+        identity: Identity,
+        source: &S,
+        origin: &str,
+    ) -> Reading<'_, C, S::Item> {
         let known = self.routes.iter().position(|(known, _)| known.is_same_source(&identity));
         let at = known.unwrap_or_else(|| {
             let origin = origin.to_owned();
             let feed = Box::new(Box::pin(source.open().fuse()));
-            self.routes.push((identity, Box::new(Route::<C, S::Item> { origin, feed, handlers: Vec::new() })));
+            self.routes
+                .push((identity, Box::new(Route::<C, S::Item> { origin, feed, handlers: Vec::new() })));
             self.routes.len() - 1
         });
         let route = self.routes.get_mut(at).map(|(_, route)| route.as_any());
@@ -72,6 +78,19 @@ impl<'c, C: Send + Sync + 'static> Routes<'c, C> {
     pub(crate) fn into_parts(self) -> (impl Iterator<Item = Box<dyn AnyRoute<C>>>, Vec<Arc<dyn Flush>>) {
         (self.routes.into_iter().map(|(_, route)| route), self.flushes)
     }
+}
+
+/// Something [`flow!`](crate::flow) can mount: the companion that `#[handle]` writes.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a handler for a flow over `{C}`",
+    note = "annotate the function with `#[handle(source, sink = …)]`; all handlers of one `flow![…]` share one context type"
+)]
+pub trait Mount<C> {
+    /// Evaluates the attribute's expressions, once, and joins the routes of its sources.
+    ///
+    /// # Errors
+    /// An expression's own, by `?`.
+    fn mount<'c>(context: &'c C, routes: &mut Routes<'c, C>) -> Result<(), BoxError>;
 }
 
 /// A source of `I` that a handler is about to read.

@@ -108,12 +108,19 @@ where
     F: Fn(I) -> Result<M, BoxError> + Sync,
 {
     #[inline]
-    fn poll_call(&mut self, item: &mut Option<I>, last: bool, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+    fn poll_call(
+        &mut self,
+        item: &mut Option<I>,
+        last: bool,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), Fault>> {
         let item = if self.begun {
             None
         } else {
             // Nothing to take: a pipe of another handler has something that no message brought.
-            let Some(item) = (if last { item.take() } else { item.clone() }) else { return Poll::Ready(Ok(())) };
+            let Some(item) = (if last { item.take() } else { item.clone() }) else {
+                return Poll::Ready(Ok(()));
+            };
             match (self.take)(item) {
                 Ok(item) => Some(item),
                 Err(error) => return Poll::Ready(Err(FaultOf::new(self.turn.name(), Cause::Item(error)))),
@@ -193,7 +200,12 @@ where
     J: Send,
     F: Fn(J) -> Result<M, BoxError> + Sync,
 {
-    fn poll_call(&mut self, item: &mut Option<I>, last: bool, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+    fn poll_call(
+        &mut self,
+        item: &mut Option<I>,
+        last: bool,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), Fault>> {
         loop {
             let given = match std::mem::replace(&mut self.state, State::Flowing) {
                 State::Handling => {
@@ -217,8 +229,8 @@ where
                     }
                 },
             };
-            let taken = (self.take)(given)
-                .map_err(|error| FaultOf::new(self.turn.name(), Cause::Item(error)))?;
+            let taken =
+                (self.take)(given).map_err(|error| FaultOf::new(self.turn.name(), Cause::Item(error)))?;
             self.state = State::Handling;
             ready!(self.turn.poll_call(Some(taken), cx))?;
             self.state = State::Flowing;

@@ -9,8 +9,8 @@ mod identity;
 mod iter;
 
 pub(crate) use feed::{CHUNK, Feed};
-pub use identity::SourceName;
 pub(crate) use identity::Identity;
+pub use identity::SourceName;
 pub use iter::{Interval, Iter, interval, iter};
 
 use futures::Stream;
