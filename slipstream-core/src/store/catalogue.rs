@@ -13,6 +13,7 @@
 //! left as it is.
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::path::Path;
 use std::sync::{Arc, Weak};
 
 use rocksdb::{DB, WriteOptions};
@@ -20,7 +21,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{ID_BYTES, StoreError, Table, ValueFormat, options};
 use crate::key::Key;
-use std::path::Path;
 
 /// The layout of a store that this version writes, and the newest that it reads.
 const STORE_LAYOUT: u32 = 1;
@@ -57,15 +57,14 @@ pub(super) struct Catalogue {
 impl Catalogue {
     /// Reads the catalogue of a database, or begins one in a database that has no rows at all.
     pub(super) fn open(db: &DB, path: &Arc<Path>, in_memory: bool) -> Result<Self, StoreError> {
-        let error = |error: &rocksdb::Error| StoreError::while_open(path, error);
+        let error = |error: &rocksdb::Error| StoreError::from_rocksdb(path, error);
         match db.get_pinned(STORE_ROW).map_err(|e| error(&e))? {
             Some(row) => check_store_row(&row, path)?,
             None => {
                 let mut rows = db.raw_iterator();
                 rows.seek_to_first();
                 if rows.valid() {
-                    let reason = "another program's RocksDB database".to_owned();
-                    return Err(StoreError::NotAStore { path: Arc::clone(path), reason });
+                    return Err(damaged(path, "the row that every store begins with is missing".to_owned()));
                 }
                 rows.status().map_err(|e| error(&e))?;
                 let row = [MAGIC, &STORE_LAYOUT.to_be_bytes()].concat();
@@ -162,11 +161,7 @@ fn check_store_row(row: &[u8], path: &Arc<Path>) -> Result<(), StoreError> {
         Some(found) if found > STORE_LAYOUT => {
             Err(StoreError::NewerVersion { path: Arc::clone(path), found, known: STORE_LAYOUT })
         }
-        Some(found) => Err(damaged(path, format!("its layout is {found}, which never was"))),
-        None => {
-            let reason = "another program's RocksDB database".to_owned();
-            Err(StoreError::NotAStore { path: Arc::clone(path), reason })
-        }
+        _ => Err(damaged(path, format!("it begins with a row {}", row.escape_ascii()))),
     }
 }
 

@@ -12,15 +12,15 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rocksdb::{DB, DBRawIterator};
+use rocksdb::DBRawIterator;
 use self_cell::self_cell;
 
-use super::Table;
-use super::options;
+use super::database::Database;
+use super::{Table, options};
 
 self_cell! {
     struct Owned {
-        owner: Arc<DB>,
+        owner: Arc<Database>,
         #[covariant]
         dependent: DBRawIterator,
     }
@@ -36,7 +36,7 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    fn open(db: &Arc<DB>, from: &[u8], to: &[u8]) -> Self {
+    fn open(db: &Arc<Database>, from: &[u8], to: &[u8]) -> Self {
         // Read before the cursor is made: it may see more than this says, never less.
         let seen = db.latest_sequence_number();
         let iterator = Owned::new(Arc::clone(db), |db| db.raw_iterator_opt(options::cursor(from, to)));

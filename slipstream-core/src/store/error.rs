@@ -1,8 +1,8 @@
 //! What can go wrong with a store: each error names the store, the cache where there is one, and
 //! the way out.
 //!
-//! RocksDB reports errors as text with a kind in front; [`StoreError::while_open`] and
-//! [`StoreError::at_open`] are the only places that read that text.
+//! RocksDB reports errors as text with a kind in front; [`StoreError::from_rocksdb`] is the only
+//! place that reads that text.
 use std::borrow::Cow;
 use std::error::Error;
 use std::path::Path;
@@ -174,39 +174,28 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Reads an error of RocksDB that came up in an open store.
+    /// Reads an error of RocksDB.
     #[cold]
-    pub(crate) fn while_open(path: &Arc<Path>, error: &rocksdb::Error) -> Self {
-        let (path, text) = (Arc::clone(path), error.as_ref());
-        if text.contains("No space left on device") || text.contains("Disk quota exceeded") {
-            return Self::NoSpace { path };
-        }
-        let reason = text.to_owned();
-        match error.kind() {
-            ErrorKind::Corruption => Self::Corrupt { path, reason },
-            ErrorKind::IOError if text.contains("No such file or directory") => {
-                Self::Corrupt { path, reason }
-            }
-            _ => Self::Io { path, reason },
-        }
+    pub(crate) fn from_rocksdb(path: &Arc<Path>, error: &rocksdb::Error) -> Self {
+        Self::from_text(path, &error.kind(), error.as_ref())
     }
 
-    /// Reads an error of RocksDB that came up when a store was opened.
-    #[cold]
-    pub(crate) fn at_open(path: &Arc<Path>, error: &rocksdb::Error) -> Self {
-        let text = error.as_ref();
-        // The first is RocksDB's own word for "twice in this process", the second the system's for another.
-        let in_use = ["lock hold by current process", "Resource temporarily unavailable"];
-        if text.contains("/LOCK") && in_use.iter().any(|sign| text.contains(sign)) {
-            return Self::InUse { path: Arc::clone(path) };
+    fn from_text(path: &Arc<Path>, kind: &ErrorKind, text: &str) -> Self {
+        let (path, reason) = (Arc::clone(path), text.to_owned());
+        let says = |signs: &[&str]| signs.iter().any(|sign| text.contains(sign));
+        if says(&["No space left on device", "Disk quota exceeded"]) {
+            return Self::NoSpace { path };
         }
-        match error.kind() {
-            // Column families, a comparator, a compression or a merge operator that we never use.
-            ErrorKind::InvalidArgument | ErrorKind::NotSupported => Self::NotAStore {
-                path: Arc::clone(path),
-                reason: format!("another program's RocksDB database ({text})"),
-            },
-            _ => Self::while_open(path, error),
+        // RocksDB's own word for "twice in this process", and the system's for another process.
+        if says(&["/LOCK"]) && says(&["lock hold by current process", "Resource temporarily unavailable"]) {
+            return Self::InUse { path };
+        }
+        match kind {
+            ErrorKind::Corruption => Self::Corrupt { path, reason },
+            ErrorKind::IOError if says(&["No such file or directory"]) => Self::Corrupt { path, reason },
+            // Column families, a comparator, a compression or a merge operator that a store never has.
+            ErrorKind::InvalidArgument | ErrorKind::NotSupported => Self::Corrupt { path, reason },
+            _ => Self::Io { path, reason },
         }
     }
 
@@ -227,6 +216,28 @@ impl StoreError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_texts_of_rocksdb_are_told_apart() {
+        use ErrorKind::{Corruption, IOError, InvalidArgument, TimedOut};
+        let path: Arc<Path> = Arc::from(Path::new("state"));
+        let read = |kind, text: &str| StoreError::from_text(&path, &kind, text);
+        let full = "IO error: No space left on device: While appending to file: state/8.log: No space left on device";
+        assert!(matches!(read(IOError, full), StoreError::NoSpace { .. }));
+        let held = "IO error: lock hold by current process, acquire time 1 acquiring thread 2: state/LOCK: No locks available";
+        assert!(matches!(read(IOError, held), StoreError::InUse { .. }));
+        let elsewhere = "IO error: While lock file: state/LOCK: Resource temporarily unavailable";
+        assert!(matches!(read(IOError, elsewhere), StoreError::InUse { .. }));
+        let missing = "IO error: No such file or directory: While open a file for random read: state/9.sst";
+        assert!(matches!(read(IOError, missing), StoreError::Corrupt { .. }));
+        let altered = "Corruption: block checksum mismatch in state/9.sst offset 0 size 722";
+        assert!(matches!(read(Corruption, altered), StoreError::Corrupt { .. }));
+        let families = "Invalid argument: Column families not opened: another";
+        assert!(matches!(read(InvalidArgument, families), StoreError::Corrupt { .. }));
+        let refused = "IO error: While open a file for lock: state/LOCK: Permission denied";
+        assert!(matches!(read(IOError, refused), StoreError::Io { .. }));
+        assert!(matches!(read(TimedOut, "Operation timed out"), StoreError::Io { .. }));
+    }
 
     #[test]
     fn an_error_is_small_enough_to_be_returned_by_every_look_up() {

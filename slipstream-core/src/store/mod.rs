@@ -17,7 +17,9 @@
 //!
 //! Deliberately absent: a choice of another engine behind a trait, since [`Store`] is one concrete type.
 mod catalogue;
+mod claim;
 mod cursor;
+mod database;
 mod error;
 mod format;
 mod merge;
@@ -36,9 +38,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rocksdb::{DB, DBPinnableSlice, ReadOptions, WriteBatch, WriteOptions};
+use rocksdb::{DBPinnableSlice, ReadOptions, WriteBatch, WriteOptions};
 
 use catalogue::Catalogue;
+use database::Database;
 
 pub(crate) use cursor::Lent;
 pub use error::StoreError;
@@ -87,7 +90,7 @@ pub struct Store {
 }
 
 struct Inner {
-    db: Arc<DB>,
+    db: Arc<Database>,
     /// The absolute path, or a name for a store in memory.
     name: Arc<Path>,
     in_memory: bool,
@@ -128,7 +131,7 @@ impl Store {
         self.inner.catalogue.lock().unwrap_or_else(PoisonError::into_inner).table::<K>(self, name, values)
     }
 
-    fn db(&self) -> &Arc<DB> {
+    fn db(&self) -> &Arc<Database> {
         &self.inner.db
     }
 
@@ -176,9 +179,21 @@ impl Store {
         }
     }
 
+    /// Writes the rows that RocksDB has in memory to a file.
+    #[cfg(test)]
+    pub(crate) fn flush(&self) {
+        self.inner.db.flush().unwrap();
+    }
+
+    /// Merges all files into one.
+    #[cfg(test)]
+    pub(crate) fn compact(&self) {
+        self.inner.db.compact_range(None::<&[u8]>, None::<&[u8]>);
+    }
+
     #[cold]
     fn error(&self, error: &rocksdb::Error) -> StoreError {
-        StoreError::while_open(&self.inner.name, error)
+        StoreError::from_rocksdb(&self.inner.name, error)
     }
 }
 

@@ -2,13 +2,11 @@
 //! a store.
 //!
 //! ```text
-//! path ─▶ directory, absolute ─▶ not foreign, not beheaded ─▶ RocksDB (its lock) ─▶ catalogue
+//! path ─▶ directory, absolute ─▶ claim (marked, locked) ─▶ RocksDB ─▶ catalogue
 //! ```
 //!
-//! Invariant: RocksDB begins a new database only where no files lie that it would take for its own
-//! and delete.
+//! Invariant: RocksDB begins a new database only where there is none.
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,6 +14,8 @@ use std::sync::{Arc, Mutex};
 use rocksdb::{DB, Env, ReadOptions};
 
 use super::catalogue::Catalogue;
+use super::claim::Claim;
+use super::database::Database;
 use super::{Inner, Store, StoreError, options};
 
 /// More idle cursors than this are kept for no cache, however many processors there are.
@@ -33,10 +33,10 @@ impl Store {
         let given = path.as_ref();
         let path = make_directory(given).map_err(|error| StoreError::from_io(given, &error))?;
         let path: Arc<Path> = Arc::from(path);
-        check_files(&path)?;
-        let db =
-            DB::open(&options::database(None), &path).map_err(|error| StoreError::at_open(&path, &error))?;
-        Self::of(db, path, false)
+        let claim = Claim::new(&path)?;
+        let db = DB::open(&options::database(None), &path)
+            .map_err(|error| StoreError::from_rocksdb(&path, &error))?;
+        Self::of(Database::new(db, Some(claim)), path, false)
     }
 
     /// Makes a store in memory, which ends with its last handle. Two are never the same.
@@ -62,11 +62,11 @@ impl Store {
             std::path::absolute(std::env::temp_dir()).map_err(|error| StoreError::from_io(&name, &error))?;
         let db = Env::mem_env()
             .and_then(|memory| DB::open(&options::database(Some(&memory)), path))
-            .map_err(|error| StoreError::at_open(&name, &error))?;
-        Self::of(db, name, true)
+            .map_err(|error| StoreError::from_rocksdb(&name, &error))?;
+        Self::of(Database::new(db, None), name, true)
     }
 
-    fn of(db: DB, name: Arc<Path>, in_memory: bool) -> Result<Self, StoreError> {
+    fn of(db: Database, name: Arc<Path>, in_memory: bool) -> Result<Self, StoreError> {
         let catalogue = Mutex::new(Catalogue::open(&db, &name, in_memory)?);
         let kept_cursors = std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, MOST_CURSORS));
         let inner = Inner {
@@ -83,42 +83,9 @@ impl Store {
     }
 }
 
-/// Makes the directory and answers its one absolute path: RocksDB knows a store of this process by
-/// its path's text alone, so by another text for the same directory it would open it twice.
+/// Makes the directory and answers its one absolute path, which holds when the program goes to
+/// another working directory.
 fn make_directory(path: &Path) -> std::io::Result<PathBuf> {
     fs::create_dir_all(path)?;
     fs::canonicalize(path)
-}
-
-/// Refuses a directory without a database where RocksDB, beginning one, would delete files.
-fn check_files(path: &Arc<Path>) -> Result<(), StoreError> {
-    let error = |error: &std::io::Error| StoreError::from_io(path, error);
-    match fs::metadata(path.join("CURRENT")) {
-        Ok(_) => return Ok(()),
-        Err(missing) if missing.kind() == ErrorKind::NotFound => {}
-        Err(other) => return Err(error(&other)),
-    }
-    let (mut data, mut database) = (None, false);
-    for entry in fs::read_dir(path).map_err(|e| error(&e))? {
-        let name = entry.map_err(|e| error(&e))?.file_name();
-        let name = name.to_string_lossy();
-        // What a first opening leaves behind that was cut short before `CURRENT` is of no account.
-        database |= name.starts_with("MANIFEST-") || name == "IDENTITY";
-        let (stem, extension) = name.rsplit_once('.').unwrap_or((&name, ""));
-        if matches!(extension, "sst" | "ldb" | "log" | "blob")
-            && stem.bytes().all(|byte| byte.is_ascii_digit())
-        {
-            data = Some(name.into_owned());
-        }
-    }
-    let path = Arc::clone(path);
-    match data {
-        None => Ok(()),
-        Some(_) if database => {
-            Err(StoreError::Corrupt { path, reason: "its file CURRENT is missing".to_owned() })
-        }
-        Some(file) => {
-            Err(StoreError::NotAStore { path, reason: format!("a file of another program, `{file}`") })
-        }
-    }
 }

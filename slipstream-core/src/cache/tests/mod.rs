@@ -1,6 +1,7 @@
 //! What a cache promises, by kind: single calls, messages, and (against a model) all of them mixed.
 mod calls;
 mod message;
+mod model;
 
 use super::*;
 use crate::transaction::{self, Transaction};

@@ -1,4 +1,7 @@
-//! What a store promises about its directory: one owner, formats that are remembered, and damage
-//! that is noticed.
+//! What a store promises about its directory (one owner, formats that are remembered, damage that is
+//! noticed) and about memory.
+mod child;
+mod damage;
 mod formats;
+mod memory;
 mod opening;

@@ -1,8 +1,12 @@
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
+use rocksdb::DB;
+
+use super::super::claim::MARK;
 use super::super::*;
+use super::child;
 use crate::Cache;
 
 /// Set for the process that `another_process_cannot_open_it` starts.
@@ -43,6 +47,26 @@ fn a_second_opening_is_refused_until_all_of_the_first_is_gone() {
 }
 
 #[test]
+fn of_threads_that_open_one_new_store_one_has_it() {
+    let (_directory, path) = directory();
+    for round in 0..10 {
+        let path = path.join(round.to_string());
+        let barrier = std::sync::Barrier::new(4);
+        let opened: Vec<_> = std::thread::scope(|scope| {
+            let open = || {
+                barrier.wait();
+                Store::open(&path)
+            };
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(open)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let (opened, refused): (Vec<_>, Vec<_>) = opened.into_iter().partition(Result::is_ok);
+        assert_eq!(opened.len(), 1);
+        refused.into_iter().for_each(|refused| in_use(refused, &path));
+    }
+}
+
+#[test]
 fn another_way_to_write_the_path_is_the_same_store() {
     let (_directory, path) = directory();
     let store = Store::open(path.join("state")).unwrap();
@@ -79,20 +103,18 @@ fn another_process_cannot_open_it() {
     }
     let (_directory, path) = directory();
     let store = Store::open(&path).unwrap();
-    let child = || {
-        let name = std::thread::current().name().unwrap().to_owned();
-        Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", &name, "--nocapture"])
-            .env(CHILD, &path)
-            .output()
-            .unwrap()
-    };
+    let child = || child::run(CHILD, &path);
     let refused = child();
     assert!(refused.status.success(), "{refused:?}");
-    assert!(String::from_utf8_lossy(&refused.stdout).contains("1 passed"), "{refused:?}");
     drop(store);
     let allowed = child();
     assert!(!allowed.status.success(), "the other process should have opened it: {allowed:?}");
+}
+
+/// The files of a directory and what is in them.
+fn files(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let files = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    files.map(|file| (file.clone(), fs::read(file).unwrap())).collect()
 }
 
 #[test]
@@ -105,27 +127,17 @@ fn what_is_not_a_store_is_refused_and_left_as_it_is() {
     };
 
     let foreign = path.join("foreign");
-    drop({
-        let db = DB::open_default(&foreign).unwrap();
-        db.put(b"a key", b"a value").unwrap();
-        db
-    });
+    DB::open_default(&foreign).unwrap().put(b"a key", b"a value").unwrap();
+    let before = files(&foreign);
     refused(&foreign);
-    assert_eq!(DB::open_default(&foreign).unwrap().get(b"a key").unwrap().unwrap(), b"a value");
-
-    let families = path.join("families");
-    drop({
-        let mut options = options::database(None);
-        options.create_missing_column_families(true);
-        DB::open_cf(&options, &families, ["another"]).unwrap()
-    });
-    refused(&families);
+    assert_eq!(files(&foreign), before);
 
     let logs = path.join("logs");
     fs::create_dir(&logs).unwrap();
     fs::write(logs.join("000001.log"), "a line").unwrap();
+    let before = files(&logs);
     refused(&logs);
-    assert_eq!(fs::read_to_string(logs.join("000001.log")).unwrap(), "a line");
+    assert_eq!(files(&logs), before);
 
     fs::write(path.join("file"), "text").unwrap();
     refused(&path.join("file"));
@@ -162,13 +174,20 @@ fn a_store_or_a_cache_of_a_newer_layout_is_refused() {
 #[test]
 fn an_opening_that_was_cut_short_is_taken_up_again() {
     let (_directory, path) = directory();
-    // A database with no row yet, and the files that come before it has a `CURRENT`.
-    drop(DB::open(&options::database(None), path.join("a")).unwrap());
-    Store::open(path.join("a")).unwrap();
-    fs::create_dir(path.join("b")).unwrap();
-    fs::copy(path.join("a/IDENTITY"), path.join("b/IDENTITY")).unwrap();
-    fs::write(path.join("b/MANIFEST-000001"), "").unwrap();
-    Store::open(path.join("b")).unwrap();
+    fs::write(path.join(MARK), "").unwrap();
+    Store::open(&path).unwrap();
+    // Before there is a `CURRENT`, and before there is a row.
+    let early = path.join("early");
+    fs::create_dir(&early).unwrap();
+    for file in [MARK, "IDENTITY"] {
+        fs::copy(path.join(file), early.join(file)).unwrap();
+    }
+    fs::write(early.join("MANIFEST-000001"), "").unwrap();
+    Store::open(&early).unwrap();
+    let late = path.join("late");
+    drop(DB::open(&options::database(None), &late).unwrap());
+    fs::copy(path.join(MARK), late.join(MARK)).unwrap();
+    Store::open(&late).unwrap();
 }
 
 #[test]
