@@ -14,11 +14,11 @@ use crate::BoxError;
 ///     }
 /// }
 ///
-/// # futures::executor::block_on(async {
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
 /// let mut out = Emitter::default();
 /// words("to be or not".into(), &mut out).await;
 /// assert_eq!(out.into_vec(), ["to", "be", "or", "not"]);
-/// # });
+/// # }
 /// ```
 #[derive(Debug)]
 pub struct Emitter<T>(Vec<T>);
