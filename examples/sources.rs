@@ -2,6 +2,7 @@
 //! message goes through its handlers in the order in which `flow!` names them.
 //!
 //! `cargo run --example sources`
+#![allow(clippy::print_stdout)] // an example may
 use slipstream::{Iter, Result, flow, handle, iter};
 use std::time::Duration;
 

@@ -54,7 +54,7 @@
 //! |---|---|---|
 //! | source | can be opened, and gives items until it ends | [`AsyncIterable`], [`iter`], [`interval`] |
 //! | handler | a function under `#[handle]`, or a closure | [`handle`], [`source`] |
-//! | sink | takes each output | [`Sink`], [`print`], `Cache` |
+//! | sink | takes each output | [`Sink`], [`print`](struct@print), `Cache` |
 //! | pipe | a function from stream to stream, before a handler | [`Items`] |
 //! | flow | handlers run together | [`flow!`], [`Flow`] |
 //! | store | one database on disk or in memory | `Store` |

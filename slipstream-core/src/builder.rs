@@ -75,8 +75,8 @@ impl<S, I: Send + 'static, W: Way<I>> Reads<S, I, W> {
         self.by(ClosureAsync(handler, PhantomData))
     }
     fn by<H, T>(self, handler: H) -> Handles<S, I, W, H, T> {
-        let Reads { sources, way, item } = self;
-        Handles { name: "closure", sources, way, handler, sinks: (), types: (item, PhantomData) }
+        let Reads { sources, way, .. } = self;
+        Handles { name: "closure", sources, way, handler, sinks: (), types: PhantomData }
     }
 }
 
@@ -88,7 +88,7 @@ pub struct Handles<S, I, W, H, T, K = ()> {
     way: W,
     handler: H,
     sinks: K,
-    types: (PhantomData<fn() -> I>, PhantomData<fn() -> T>),
+    types: PhantomData<fn(I) -> T>,
 }
 
 impl<S, I, W, H, T, K> Handles<S, I, W, H, T, K> {

@@ -22,9 +22,10 @@ where
 {
     const WAITS: bool = false;
     fn stage(&self, (key, value): &(K, Option<V>)) -> Result<(), BoxError> {
-        Ok(match value {
+        match value {
             Some(value) => self.insert(key, value)?,
             None => self.remove(key)?,
-        })
+        }
+        Ok(())
     }
 }

@@ -77,7 +77,7 @@ macro_rules! outputs {
             #[inline]
             fn give(self, $buffer: &mut Vec<$item>) -> Result<(), BoxError> {
                 let $value = self;
-                $give;
+                let () = $give;
                 Ok(())
             }
         }

@@ -240,14 +240,21 @@ impl<L, I> Turns<L, I> {
     where
         L: AsMut<[T]>,
     {
-        // All are asked, so that each has a waker.
-        self.turns.as_mut().iter_mut().fold(false, |any, turn| turn.poll_unasked(cx) || any)
+        let mut any = false;
+        for turn in self.turns.as_mut() {
+            any |= turn.poll_unasked(cx); // all are asked, so that each has a waker
+        }
+        any
     }
     fn end<T: TurnOn<I>>(&mut self) -> bool
     where
         L: AsMut<[T]>,
     {
-        self.turns.as_mut().iter_mut().fold(false, |any, turn| turn.end() || any)
+        let mut any = false;
+        for turn in self.turns.as_mut() {
+            any |= turn.end();
+        }
+        any
     }
     fn have_ended<T: TurnOn<I>>(&mut self) -> bool
     where

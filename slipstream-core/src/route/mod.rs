@@ -94,6 +94,7 @@ pub trait Mount<C> {
 }
 
 /// A source of `I` that a handler is about to read.
+#[must_use = "a source without a handler is not read"]
 pub struct Reading<'r, C, I> {
     route: Option<&'r mut dyn Any>,
     flushes: &'r mut Vec<Arc<dyn Flush>>,
@@ -153,6 +154,7 @@ impl<'r, C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> Reading<'r,
 }
 
 /// A source of `I` that a handler is about to read through pipes that make a `J` of it.
+#[must_use = "a source without a handler is not read"]
 pub struct Piping<'r, C, I, J> {
     source: Reading<'r, C, I>,
     pipes: Pipes<I, J>,
@@ -196,6 +198,7 @@ where
 type Join<'r, C, M> = Box<dyn FnOnce(Arc<dyn Mounted<C, M>>) -> Result<(), BoxError> + 'r>;
 
 /// A source whose items become an `M`: what they were is forgotten.
+#[must_use = "a source without a handler is not read"]
 pub struct Taking<'r, C, M>(Join<'r, C, M>);
 
 impl<C, M> Taking<'_, C, M> {
