@@ -9,6 +9,7 @@
 //! errors are returned, so that a row that cannot be read is never taken for one that is not there;
 //! look-ups allocate nothing but what the decoded key and value hold.
 mod iter;
+mod near;
 mod range;
 mod sink;
 mod stream;
@@ -27,7 +28,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::key::{AsKey, Distance, Key, PrefixOf};
+use crate::key::{AsKey, Key, PrefixOf};
 use crate::store::{Below, Direction, Found, Lent, Scratch, Store, StoreError, Table, Taken, ValueFormat};
 
 pub use iter::{Keys, Range, Values};
@@ -228,84 +229,6 @@ impl<K: Key, V: Serialize + DeserializeOwned + Send + Sync + 'static> Cache<K, V
         self.first_row(&mut from, &mut to, Direction::Backward)
     }
 
-    /// The latest row at or before `at`. With a tuple as key only the last element may differ: all
-    /// that stand before it are the group in which is looked.
-    ///
-    /// This is the look-up of an as-of join: which update held when this happened.
-    ///
-    /// # Errors
-    /// As [`get`](Self::get).
-    ///
-    /// ```
-    /// # use slipstream_core::Cache;
-    /// let prices = Cache::<i64, f64>::in_memory()?;
-    /// prices.insert(&100, 1.5)?;
-    /// assert_eq!(prices.as_of(&99)?, None);
-    /// assert_eq!(prices.as_of(&100)?, Some((100, 1.5)));
-    /// assert_eq!(prices.as_of(&101)?, Some((100, 1.5)));
-    /// # Ok::<(), slipstream_core::StoreError>(())
-    /// ```
-    pub fn as_of<Q: AsKey<K> + ?Sized>(&self, at: &Q) -> Result<Option<(K, V)>, StoreError> {
-        let (mut from, mut to) = (Scratch::take(), Scratch::take());
-        let group = self.table.write_key::<K, Q>(at, &mut to)?;
-        from.extend_from_slice(to.get(..group).unwrap_or_default());
-        to.push(0);
-        self.first_row(&mut from, &mut to, Direction::Backward)
-    }
-
-    /// The earliest row after `at`, and not at it, in the group of `at`: see [`as_of`](Self::as_of).
-    ///
-    /// # Errors
-    /// As [`get`](Self::get).
-    pub fn after<Q: AsKey<K> + ?Sized>(&self, at: &Q) -> Result<Option<(K, V)>, StoreError> {
-        let (mut from, mut to) = (Scratch::take(), Scratch::take());
-        let group = self.table.write_key::<K, Q>(at, &mut from)?;
-        to.extend_from_slice(from.get(..group).unwrap_or_default());
-        past_prefix(&mut to);
-        from.push(0);
-        self.first_row(&mut from, &mut to, Direction::Forward)
-    }
-
-    /// The row nearest to `to`, before or after it, in the group of `to`: see [`as_of`](Self::as_of).
-    /// Of two that are equally near it is the earlier.
-    ///
-    /// # Errors
-    /// As [`get`](Self::get).
-    ///
-    /// ```
-    /// # use slipstream_core::Cache;
-    /// let prices = Cache::<i64, f64>::in_memory()?;
-    /// prices.insert(&100, 1.5)?;
-    /// prices.insert(&110, 1.75)?;
-    /// assert_eq!(prices.nearest(&105)?, Some((100, 1.5)));
-    /// assert_eq!(prices.nearest(&106)?, Some((110, 1.75)));
-    /// # Ok::<(), slipstream_core::StoreError>(())
-    /// ```
-    pub fn nearest<Q: AsKey<K> + ?Sized>(&self, to: &Q) -> Result<Option<(K, V)>, StoreError>
-    where
-        K: Distance,
-    {
-        let (mut key, mut from, mut end) = (Scratch::take(), Scratch::take(), Scratch::take());
-        let group = self.table.write_key::<K, Q>(to, &mut key)?;
-        from.extend_from_slice(key.get(..group).unwrap_or_default());
-        end.extend_from_slice(&key);
-        end.push(0);
-        let before = self.first_row(&mut from, &mut end, Direction::Backward)?;
-        // The range was narrowed to what was taken: if that is the key itself, nothing is nearer.
-        if before.is_some() && *end == *key {
-            return Ok(before);
-        }
-        end.clear();
-        end.extend_from_slice(&from);
-        past_prefix(&mut end);
-        from.clear();
-        from.extend_from_slice(&key);
-        let after = self.first_row(&mut from, &mut end, Direction::Forward)?;
-        let (Some(earlier), Some(later)) = (&before, &after) else { return Ok(before.or(after)) };
-        let to: K = self.table.read_key(&key)?;
-        Ok(if to.distance(&earlier.0) <= to.distance(&later.0) { before } else { after })
-    }
-
     /// The rows whose keys lie in a range, in order and from both ends. A range that ends before it
     /// begins has none.
     ///
@@ -422,6 +345,15 @@ impl<K: Key, V: Serialize + DeserializeOwned + Send + Sync + 'static> Cache<K, V
             Some(Taken::Above(key, value)) => read(&key, &value).map(Some),
             Some(Taken::Below) => below.row().map(|(key, value)| read(key, value)).transpose(),
         }
+    }
+}
+
+impl<K: Key, V: Serialize + DeserializeOwned + Send + Sync + 'static> IntoIterator for &Cache<K, V> {
+    type Item = Result<(K, V), StoreError>;
+    type IntoIter = Range<K, V>;
+
+    fn into_iter(self) -> Range<K, V> {
+        self.iter()
     }
 }
 

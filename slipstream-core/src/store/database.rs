@@ -3,6 +3,7 @@
 //! Invariant: the claim ends after the database is closed, whoever is the last to hold it: the store
 //! or a cursor.
 use std::ops::Deref;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use rocksdb::DB;
 
@@ -28,3 +29,7 @@ impl Deref for Database {
         &self.db
     }
 }
+
+// No code that could panic runs inside of RocksDB, so none can leave it half changed.
+impl UnwindSafe for Database {}
+impl RefUnwindSafe for Database {}

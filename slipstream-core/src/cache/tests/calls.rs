@@ -153,7 +153,7 @@ fn an_iterator_sees_what_there_was_when_it_was_made() {
         cache.insert(&n, 0).unwrap();
     }
     let mut before = cache.iter();
-    for row in cache.iter() {
+    for row in &cache {
         let (key, value) = row.unwrap();
         assert!(key < 100 && value == 0);
         cache.insert(&key, 1).unwrap();
@@ -227,7 +227,11 @@ async fn a_stream_gives_the_rows_and_gives_way_meanwhile() {
 
 #[test]
 fn a_cache_and_what_it_gives_can_go_to_other_threads() {
+    use std::panic::{RefUnwindSafe, UnwindSafe};
     fn check<T: Send + Sync + Unpin + 'static>() {}
+    fn check_unwinding<T: UnwindSafe + RefUnwindSafe>() {}
+    check_unwinding::<Store>();
+    check_unwinding::<Cache<i64, String>>();
     check::<Store>();
     check::<StoreError>();
     check::<Cache<i64, String>>();

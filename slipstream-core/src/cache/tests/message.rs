@@ -83,7 +83,7 @@ fn an_iterator_keeps_to_what_its_message_had_written_before() {
         cache.insert(&3, 30).unwrap();
         cache.remove(&4).unwrap();
         let early = cache.iter();
-        for row in cache.iter() {
+        for row in &cache {
             let (key, _) = row.unwrap();
             cache.insert(&(key + 100), key).unwrap();
             cache.remove(&(key + 1)).unwrap();
@@ -122,6 +122,43 @@ fn a_message_that_writes_to_two_stores_is_refused_at_the_second() {
     message.handle(|| second.insert(&2, 2).unwrap());
     message.publish().unwrap();
     assert_eq!(rows(|| second.iter()), [(1, 1), (2, 2)]);
+}
+
+#[test]
+fn others_see_a_message_whole_and_never_go_back() {
+    const KEYS: i64 = 8;
+    const MESSAGES: i64 = 1500;
+    let cache = numbers((0..KEYS).map(|_| 0));
+    let mut first = Message::new();
+    let write = |message: &mut Message, n: i64| {
+        message.handle(|| {
+            if n % 50 == 0 {
+                cache.clear().unwrap();
+            }
+            (0..KEYS).for_each(|key| cache.insert(&key, n).unwrap());
+        });
+        message.publish().unwrap();
+    };
+    write(&mut first, 0);
+    let read = || {
+        let mut last = 0;
+        while last < MESSAGES {
+            let seen: Vec<i64> = cache.values().collect::<Result<_, _>>().unwrap();
+            assert_eq!(seen, [seen[0]; 8]);
+            assert!(seen[0] >= last, "an iterator went back from {last} to {}", seen[0]);
+            last = cache.get(&3).unwrap().unwrap();
+            assert!(last >= seen[0], "a look-up went back from {} to {last}", seen[0]);
+            let (_, found) = cache.as_of(&KEYS).unwrap().unwrap();
+            assert!(found >= last, "an as-of look-up went back from {last} to {found}");
+            last = found;
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(read);
+        scope.spawn(read);
+        let mut message = Message::new();
+        (1..=MESSAGES).for_each(|n| write(&mut message, n));
+    });
 }
 
 #[test]

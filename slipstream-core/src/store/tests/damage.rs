@@ -76,7 +76,7 @@ fn read(path: &Path) -> (Map, Option<StoreError>) {
     let mut map = Map::new();
     let mut read = || {
         let cache = Cache::<u32, String>::open(path)?;
-        for row in cache.iter() {
+        for row in &cache {
             let (key, value) = row?;
             map.insert(key, value);
         }
