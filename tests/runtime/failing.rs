@@ -31,7 +31,7 @@ fn fails(app: &App, n: u8) -> Result<u8> {
 #[handle(app.numbers(), sink = app.log())]
 async fn panics(app: &App, n: u8) -> u8 {
     tokio::task::yield_now().await;
-    assert!(n != 3, "{} is too many", n);
+    assert!(n != 3, "{n} is too many");
     n
 }
 #[handle(app.numbers(), sink = [app.log(), |n| if *n == 3 { Err("full") } else { Ok(()) }, app.log()])]

@@ -198,7 +198,7 @@ async fn one_identity_with_two_item_types_is_an_error_at_the_start() {
 async fn two_flows_live_in_one_process() -> Result<()> {
     let (a, b) = (app(), app());
     let (ran_a, ran_b) = tokio::join!(flow![first].run(Arc::clone(&a)), flow![second].run(Arc::clone(&b)));
-    (ran_a?, ran_b?);
+    ran_a.and(ran_b)?;
     assert_eq!((a.log.take().len(), b.log.take().len()), (4, 4));
     Ok(())
 }
