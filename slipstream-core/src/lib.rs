@@ -1,19 +1,58 @@
-//! Core.
+//! The runtime of Slipstream: sources, handlers, sinks, flows, and ordered state. Programs use the
+//! crate `slipstream`, which adds the attribute `#[handle]`.
+//!
+//! ```text
+//! flow → route → { cache } → { source, sink, output, pipe } → { transaction, store, message, key, error }
+//! ```
+//!
+//! Imports run downwards only; a test checks it.
+pub mod builder;
 #[cfg(feature = "rocksdb")]
 pub mod cache;
-pub mod key;
+mod error;
+mod flow;
+mod handler;
+mod item;
+mod message;
+pub mod output;
+mod pipe;
+mod route;
+mod sink;
+mod source;
+mod stop;
 #[cfg(feature = "rocksdb")]
 pub mod store;
-pub mod timestamp;
-
 mod transaction;
 
+pub mod key;
+mod timestamp;
+
+pub use builder::source;
 #[cfg(feature = "rocksdb")]
 pub use cache::Cache;
+pub use error::{BoxError, Error, Result};
+pub use flow::{Flow, IntoContext};
+pub use handler::Handler;
+pub use item::FromItem;
+pub use key::{AsKey, Distance, Key, KeyError, PrefixOf};
+pub use message::Message;
+pub use output::{Emitter, Output, one};
+pub use pipe::Items;
+pub use route::{Mount, Routes};
+pub use sink::{Sink, SinkAsync, print, sink_async};
+pub use source::{AsyncIterable, Interval, Iter, SourceName, interval, iter};
 #[cfg(feature = "rocksdb")]
 pub use store::{Store, StoreError, ValueFormat};
+pub use timestamp::{Timestamp, TimestampError};
+pub use transaction::in_message;
 
+/// What `#[handle]` names; not for use by hand.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::key;
+    pub use crate::{
+        BoxError, Emitter, Handler, Mount, Routes, key,
+        output::{Emitted, ExactlyOne, Nothing, Whole, emits, emitted, returns},
+        route::{Handled, Mountable, Piping, Reading, Taking, handled},
+        sink::{SinkList, Sinks, Taken, sink_async},
+    };
 }

@@ -8,6 +8,7 @@
 //!
 //! Invariants: it follows the task from thread to thread, since it is set around each poll; a task
 //! that a handler spawns sees none; outside of a message [`with`] finds nothing.
+use crate::BoxError;
 use std::cell::Cell;
 
 #[cfg(feature = "rocksdb")]
@@ -40,21 +41,50 @@ pub(crate) fn with<R>(f: impl FnOnce(Option<&mut Transaction>) -> R) -> R {
     f(current.0.as_deref_mut())
 }
 
-/// Calls `f` with this transaction as that of the message in hand, and takes it back when `f` is
-/// done, by a panic too. With `None` what `f` does is outside of any message.
+/// Makes what the message in hand has written visible, from inside a poll.
+#[inline]
+pub(crate) fn publish() -> Result<(), BoxError> {
+    with(|current| current.map_or(Ok(()), Transaction::publish))
+}
+
+/// Runs `f` as part of the message that `transaction` belongs to. What was set before is set again
+/// afterwards, also when `f` panics.
 #[inline]
 pub(crate) fn during<R>(transaction: &mut Option<Box<Transaction>>, f: impl FnOnce() -> R) -> R {
-    struct Restore<'t> {
-        transaction: &'t mut Option<Box<Transaction>>,
-        outer: Option<Box<Transaction>>,
-    }
-    impl Drop for Restore<'_> {
+    struct Swapped<'t>(&'t mut Option<Box<Transaction>>);
+    impl Drop for Swapped<'_> {
         #[inline]
         fn drop(&mut self) {
-            *self.transaction = CURRENT.replace(self.outer.take());
+            *self.0 = CURRENT.replace(self.0.take());
         }
     }
-    let outer = CURRENT.replace(transaction.take());
-    let _restore = Restore { transaction, outer };
+    *transaction = CURRENT.replace(transaction.take());
+    let _swapped = Swapped(transaction);
     f()
+}
+
+impl Transaction {
+    #[inline]
+    fn publish(&mut self) -> Result<(), BoxError> {
+        #[cfg(feature = "rocksdb")]
+        if let Some(staged) = &mut self.staged {
+            staged.publish()?;
+        }
+        Ok(())
+    }
+
+    /// Forgets what the message has written.
+    pub(crate) fn roll_back(&mut self) {
+        #[cfg(feature = "rocksdb")]
+        {
+            self.staged = None;
+        }
+    }
+}
+
+/// Whether a write here would belong to a message in hand: true in a handler and what it awaits,
+/// false in tasks that it spawns, and in a handler that a test calls.
+#[must_use]
+pub fn in_message() -> bool {
+    with(|current| current.is_some())
 }

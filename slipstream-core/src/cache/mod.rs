@@ -11,6 +11,7 @@
 mod iter;
 mod near;
 mod range;
+mod sink;
 mod stream;
 mod view;
 

@@ -20,7 +20,7 @@ mod text;
 ///
 /// ```
 /// use std::time::Duration;
-/// # use slipstream_core::timestamp::Timestamp;
+/// # use slipstream_core::Timestamp;
 ///
 /// let departure: Timestamp = "2024-07-01T10:00:00-04:00".parse()?;
 /// assert_eq!(departure.to_string(), "2024-07-01T14:00:00Z");
@@ -29,7 +29,7 @@ mod text;
 /// assert_eq!(arrival.duration_since(departure), Some(Duration::from_secs(3600)));
 /// assert_eq!(departure.duration_since(arrival), None);
 /// assert!("2024-07-01T10:00:00".parse::<Timestamp>().is_err());
-/// # Ok::<(), slipstream_core::timestamp::TimestampError>(())
+/// # Ok::<(), slipstream_core::TimestampError>(())
 /// ```
 ///
 /// `+` and `-` stop at [`MIN`](Self::MIN) and [`MAX`](Self::MAX): a window that reaches past the end

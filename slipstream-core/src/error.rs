@@ -1,0 +1,175 @@
+//! Errors: a handler's are boxed, a flow's say where they came from.
+use std::{error::Error as StdError, fmt};
+
+/// Any error: what handlers, sinks and expressions of the attribute may fail with.
+pub type BoxError = Box<dyn StdError + Send + Sync>;
+
+/// The result of a handler, of a sink, and of a flow: `?` takes any error.
+///
+/// ```
+/// fn parse(text: &str) -> slipstream_core::Result<u32> {
+///     Ok(text.trim().parse()?)
+/// }
+/// assert!(parse("seven").is_err());
+/// ```
+pub type Result<T, E = BoxError> = std::result::Result<T, E>;
+
+/// Why a flow ended. [`Flow::run`](crate::Flow::run) gives it boxed, so that `main` and handlers
+/// share one [`Result`]; `error.downcast_ref::<slipstream::Error>()` gets it back.
+///
+/// `Display` says what happened and where; the cause is its [`source`](StdError::source). `Debug`,
+/// which `main` prints, is the whole chain on one line.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The flow could not start: an expression of an attribute failed, or two sources cannot be one.
+    #[error("the flow could not start: handler `{handler}` was not mounted")]
+    Start {
+        /// The handler that was being mounted.
+        handler: String,
+        /// What went wrong.
+        #[source]
+        cause: BoxError,
+    },
+    /// A handler returned an error.
+    #[error("handler `{handler}` failed on an item of `{origin}`")]
+    Handler {
+        /// The handler's name.
+        handler: &'static str,
+        /// The source of the message, as the attribute names it.
+        origin: String,
+        /// What the handler returned.
+        #[source]
+        cause: BoxError,
+    },
+    /// A handler, a sink or a pipe panicked.
+    #[error("handler `{handler}` panicked on an item of `{origin}`: {message}")]
+    Panic {
+        /// The handler's name.
+        handler: &'static str,
+        /// The source of the message, as the attribute names it.
+        origin: String,
+        /// What the panic said.
+        message: String,
+    },
+    /// A sink did not take an output.
+    #[error("a sink of handler `{handler}` failed on an output for an item of `{origin}`")]
+    Sink {
+        /// The name of the handler whose output it was.
+        handler: &'static str,
+        /// The source of the message, as the attribute names it.
+        origin: String,
+        /// What the sink returned.
+        #[source]
+        cause: BoxError,
+    },
+    /// The source gave an error in place of an item.
+    #[error("`{origin}` gave an error in place of an item for handler `{handler}`")]
+    Item {
+        /// The handler that would have taken it.
+        handler: &'static str,
+        /// The source, as the attribute names it.
+        origin: String,
+        /// The error.
+        #[source]
+        cause: BoxError,
+    },
+    /// What a message wrote could not be made visible: the store refused it, and has none of it.
+    #[error("the writes of an item of `{origin}` were not stored")]
+    Publish {
+        /// The source of the message, as the attribute names it.
+        origin: String,
+        /// What the store returned.
+        #[source]
+        cause: BoxError,
+    },
+    /// A sink could not be flushed when the sources had ended.
+    #[error("a sink of handler `{handler}` could not be flushed")]
+    Flush {
+        /// The name of the handler whose sink it was.
+        handler: &'static str,
+        /// What the sink returned.
+        #[source]
+        cause: BoxError,
+    },
+    /// A source panicked while it was read.
+    #[error("source `{origin}` panicked: {message}")]
+    Source {
+        /// The source, as the attribute names it.
+        origin: String,
+        /// What the panic said.
+        message: String,
+    },
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")?;
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}
+
+/// An error on its way up from a handler's turn: boxed, since every message's result carries the
+/// room for it. The route knows the source, and makes it an [`Error`].
+pub(crate) type Fault = Box<FaultOf>;
+
+/// What went wrong, in which handler.
+#[derive(Debug)]
+pub(crate) struct FaultOf {
+    pub(crate) handler: &'static str,
+    pub(crate) cause: Cause,
+}
+
+/// At which step of a message it went wrong.
+#[derive(Debug)]
+pub(crate) enum Cause {
+    Handler(BoxError),
+    Panic(String),
+    Sink(BoxError),
+    Item(BoxError),
+    Publish(BoxError),
+}
+
+impl FaultOf {
+    #[cold]
+    pub(crate) fn new(handler: &'static str, cause: Cause) -> Fault {
+        Box::new(FaultOf { handler, cause })
+    }
+    /// The error of a message of the source `origin`.
+    pub(crate) fn of(self, origin: &str) -> Error {
+        let (handler, origin) = (self.handler, origin.to_owned());
+        match self.cause {
+            Cause::Handler(cause) => Error::Handler { handler, origin, cause },
+            Cause::Panic(message) => Error::Panic { handler, origin, message },
+            Cause::Sink(cause) => Error::Sink { handler, origin, cause },
+            Cause::Item(cause) => Error::Item { handler, origin, cause },
+            Cause::Publish(cause) => Error::Publish { origin, cause },
+        }
+    }
+}
+
+/// What a panic said, if it was text.
+pub(crate) fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "(no text)".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_main_prints_is_the_whole_chain() {
+        let cause = "seven".parse::<u32>().unwrap_err().into();
+        let error = Error::Handler { handler: "count", origin: "app.words".into(), cause };
+        assert_eq!(
+            format!("{error:?}"),
+            "handler `count` failed on an item of `app.words`: invalid digit found in string"
+        );
+    }
+}

@@ -1,0 +1,259 @@
+//! Routes: from one source to the handlers that read it. Which handlers share a source is known
+//! when the flow starts, not before, so here a type is forgotten: once per task where a source has
+//! one handler, once per message and handler where it has several or a pipe.
+//!
+//! ```text
+//! source ──open──▶ Feed ──chunks──▶ drive ──┬─ handler 1 ─▶ outputs ─▶ sinks
+//!                                           └─ pipe ─▶ handler 2 ─▶ …
+//! ```
+//!
+//! Invariants: a source is opened once; its handlers see each message in the order mounted.
+mod drive;
+mod mounting;
+mod turn;
+mod via;
+
+pub(crate) use drive::Drive;
+pub(crate) use mounting::Flush;
+pub use mounting::{Handled, Mountable, handled};
+
+use crate::{
+    AsyncIterable, BoxError, FromItem,
+    error::{Error, Fault},
+    pipe::{Items, Pipes, chain, pipe},
+    source::{Feed, Identity},
+};
+use futures::{Stream, StreamExt, future::BoxFuture};
+use mounting::Mounted;
+use std::{any::Any, fmt, marker::PhantomData, sync::Arc};
+use via::{MountedOn, PipedVia, Via};
+
+/// The routes of a flow that is starting.
+pub struct Routes<'c, C> {
+    routes: Vec<(Identity, Box<dyn AnyRoute<C>>)>,
+    flushes: Vec<Arc<dyn Flush>>,
+    context: PhantomData<&'c C>,
+}
+
+impl<C> fmt::Debug for Routes<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.routes.iter().map(|(_, route)| route.origin())).finish()
+    }
+}
+
+impl<'c, C: Send + Sync + 'static> Routes<'c, C> {
+    pub(crate) fn new() -> Self {
+        Routes { routes: Vec::new(), flushes: Vec::new(), context: PhantomData }
+    }
+
+    /// A source that lives as long as the context: its place tells it from others. `origin` is the
+    /// source as the user wrote it, for errors.
+    pub fn source<S: AsyncIterable>(&mut self, source: &'c S, origin: &str) -> Reading<'_, C, S::Item> {
+        self.read(Identity::of_place(source), source, origin)
+    }
+
+    /// A source that an expression has made.
+    pub fn made<S: AsyncIterable>(&mut self, source: S, origin: &str) -> Reading<'_, C, S::Item> {
+        self.read(Identity::of_value(&source), &source, origin)
+    }
+
+    fn read<S: AsyncIterable>(
+        &mut self,
+        identity: Identity,
+        source: &S,
+        origin: &str,
+    ) -> Reading<'_, C, S::Item> {
+        let known = self.routes.iter().position(|(known, _)| known.is_same_source(&identity));
+        let at = known.unwrap_or_else(|| {
+            let origin = origin.to_owned();
+            let feed = Box::new(Box::pin(source.open().fuse()));
+            self.routes
+                .push((identity, Box::new(Route::<C, S::Item> { origin, feed, handlers: Vec::new() })));
+            self.routes.len() - 1
+        });
+        let route = self.routes.get_mut(at).map(|(_, route)| route.as_any());
+        Reading { route, flushes: &mut self.flushes, origin: origin.to_owned(), types: PhantomData }
+    }
+
+    pub(crate) fn into_parts(self) -> (impl Iterator<Item = Box<dyn AnyRoute<C>>>, Vec<Arc<dyn Flush>>) {
+        (self.routes.into_iter().map(|(_, route)| route), self.flushes)
+    }
+}
+
+/// Something [`flow!`](crate::flow) can mount: the companion that `#[handle]` writes.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a handler for a flow over `{C}`",
+    note = "annotate the function with `#[handle(source, sink = …)]`; all handlers of one `flow![…]` share one context type"
+)]
+pub trait Mount<C> {
+    /// Evaluates the attribute's expressions, once, and joins the routes of its sources.
+    ///
+    /// # Errors
+    /// An expression's own, by `?`.
+    fn mount<'c>(context: &'c C, routes: &mut Routes<'c, C>) -> Result<(), BoxError>;
+}
+
+/// A source of `I` that a handler is about to read.
+#[must_use = "a source without a handler is not read"]
+pub struct Reading<'r, C, I> {
+    route: Option<&'r mut dyn Any>,
+    flushes: &'r mut Vec<Arc<dyn Flush>>,
+    origin: String,
+    types: PhantomData<fn() -> (C, I)>,
+}
+
+impl<'r, C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> Reading<'r, C, I> {
+    /// The handler reads what `function` makes of the source's stream.
+    pub fn pipe<F, S>(self, function: F) -> Piping<'r, C, I, S::Item>
+    where
+        F: Fn(Items<I>) -> S + Send + Sync + 'static,
+        S: Stream + Send + 'static,
+    {
+        self.through(pipe(function))
+    }
+
+    pub(crate) fn through<J>(self, pipes: Pipes<I, J>) -> Piping<'r, C, I, J> {
+        Piping { source: self, pipes }
+    }
+
+    /// The handler takes an `M`.
+    pub fn takes<M: FromItem<I> + Send + 'static>(self) -> Taking<'r, C, M> {
+        self.by(M::from_item)
+    }
+
+    /// The handler has no item parameter.
+    pub fn takes_nothing(self) -> Taking<'r, C, ()> {
+        self.by(|_| Ok(()))
+    }
+
+    fn by<M, F>(self, take: F) -> Taking<'r, C, M>
+    where
+        M: Send + 'static,
+        F: Fn(I) -> Result<M, BoxError> + Send + Sync + 'static,
+    {
+        self.mounts(move |handler| Box::new(Via { take, handler }))
+    }
+
+    fn mounts<M: Send + 'static>(
+        self,
+        mounted: impl FnOnce(Arc<dyn Mounted<C, M>>) -> Box<dyn MountedOn<C, I>> + 'static,
+    ) -> Taking<'r, C, M> {
+        Taking(Box::new(move |handler| {
+            let Some(route) = self.route.and_then(|route| route.downcast_mut::<Route<C, I>>()) else {
+                let origin = self.origin;
+                return Err(format!("`{origin}` has the identity of another source, but other items").into());
+            };
+            let flush: Arc<dyn Flush> = Arc::clone(&handler) as Arc<dyn Flush>;
+            if !self.flushes.iter().any(|known| Arc::ptr_eq(known, &flush)) {
+                self.flushes.push(flush);
+            }
+            route.handlers.push(mounted(handler));
+            Ok(())
+        }))
+    }
+}
+
+/// A source of `I` that a handler is about to read through pipes that make a `J` of it.
+#[must_use = "a source without a handler is not read"]
+pub struct Piping<'r, C, I, J> {
+    source: Reading<'r, C, I>,
+    pipes: Pipes<I, J>,
+}
+
+impl<'r, C, I, J> Piping<'r, C, I, J>
+where
+    C: Send + Sync + 'static,
+    I: Clone + Send + Sync + 'static,
+    J: Send + 'static,
+{
+    /// One more pipe, after those before.
+    pub fn pipe<F, S>(self, function: F) -> Piping<'r, C, I, S::Item>
+    where
+        F: Fn(Items<J>) -> S + Send + Sync + 'static,
+        S: Stream + Send + 'static,
+    {
+        Piping { source: self.source, pipes: chain(self.pipes, pipe(function)) }
+    }
+
+    /// The handler takes an `M`.
+    pub fn takes<M: FromItem<J> + Send + 'static>(self) -> Taking<'r, C, M> {
+        self.by(M::from_item)
+    }
+
+    /// The handler has no item parameter.
+    pub fn takes_nothing(self) -> Taking<'r, C, ()> {
+        self.by(|_| Ok(()))
+    }
+
+    fn by<M, F>(self, take: F) -> Taking<'r, C, M>
+    where
+        M: Send + 'static,
+        F: Fn(J) -> Result<M, BoxError> + Send + Sync + 'static,
+    {
+        let pipes = self.pipes;
+        self.source.mounts(move |handler| Box::new(PipedVia { pipes, take, handler }))
+    }
+}
+
+type Join<'r, C, M> = Box<dyn FnOnce(Arc<dyn Mounted<C, M>>) -> Result<(), BoxError> + 'r>;
+
+/// A source whose items become an `M`: what they were is forgotten.
+#[must_use = "a source without a handler is not read"]
+pub struct Taking<'r, C, M>(Join<'r, C, M>);
+
+impl<C, M> Taking<'_, C, M> {
+    /// Adds the handler.
+    ///
+    /// # Errors
+    /// When the source has the identity of another one whose items have another type.
+    pub fn mount(self, handler: &Mountable<C, M>) -> Result<(), BoxError> {
+        (self.0)(Arc::clone(&handler.0))
+    }
+}
+
+macro_rules! opaque_debug {
+    ($($name:ident<$($parameter:ident),+>;)+) => {$(
+        impl<$($parameter),+> fmt::Debug for $name<'_, $($parameter),+> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(stringify!($name))
+            }
+        }
+    )+};
+}
+
+opaque_debug! { Reading<C, I>; Piping<C, I, J>; Taking<C, M>; }
+
+/// A route whose item type is forgotten.
+pub(crate) trait AnyRoute<C>: Send {
+    fn as_any(&mut self) -> &mut dyn Any;
+    fn origin(&self) -> &str;
+    fn run(self: Box<Self>, context: Arc<C>, drive: Arc<Drive>) -> BoxFuture<'static, Result<(), Error>>;
+}
+
+struct Route<C, I> {
+    origin: String,
+    feed: Box<dyn Feed<I>>,
+    handlers: Vec<Box<dyn MountedOn<C, I>>>,
+}
+
+impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> AnyRoute<C> for Route<C, I> {
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+    fn origin(&self) -> &str {
+        &self.origin
+    }
+    fn run(self: Box<Self>, context: Arc<C>, drive: Arc<Drive>) -> BoxFuture<'static, Result<(), Error>> {
+        let Route { origin, mut feed, handlers } = *self;
+        Box::pin(async move {
+            let ended = match handlers.as_slice() {
+                [only] if !only.is_piped() => only.run_alone(&context, &mut *feed, &drive).await,
+                several => {
+                    let turns: Vec<_> = several.iter().map(|handler| handler.turn(&context)).collect();
+                    drive::drive(turns, &mut *feed, &drive).await
+                }
+            };
+            ended.map_err(|fault: Fault| fault.of(&origin))
+        })
+    }
+}

@@ -1,0 +1,141 @@
+//! From a handler to something that can be mounted, one step per obligation.
+//!
+//! Each bound stands on the step's own parameter, so that an error points at what the user wrote for
+//! that step; and the last step forgets all types but the context's and the item's, so that nothing
+//! is asked twice and one mistake is one error. They are forgotten per task, not per message.
+use super::turn::{Turn, turn};
+use crate::{
+    BoxError, Handler,
+    error::Fault,
+    output::Outputs,
+    route::drive::{Drive, drive_alone},
+    sink::{SinkList, Sinks},
+    source::Feed,
+};
+use futures::future::BoxFuture;
+use std::{fmt, marker::PhantomData, sync::Arc};
+
+/// A handler `H`, and the way `P` to its outputs `T`.
+pub struct Handled<C, H, P = (), T = ()> {
+    name: &'static str,
+    handler: H,
+    way: P,
+    types: PhantomData<fn() -> (C, T)>,
+}
+
+impl<C, H, P, T> fmt::Debug for Handled<C, H, P, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handled").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// First step: the handler.
+pub fn handled<C, H: Handler<C>>(name: &'static str, handler: H) -> Handled<C, H> {
+    Handled { name, handler, way: (), types: PhantomData }
+}
+
+impl<C, H: Handler<C>> Handled<C, H> {
+    /// Second step: how what it returns becomes outputs.
+    pub fn outputs<P: Outputs<H::Output, H::Emit>>(self, way: P) -> Handled<C, H, P, P::Item> {
+        Handled { name: self.name, handler: self.handler, way, types: PhantomData }
+    }
+}
+
+impl<C, H, P, T> Handled<C, H, P, T>
+where
+    C: Send + Sync + 'static,
+    H: Handler<C>,
+    P: Outputs<H::Output, H::Emit, Item = T>,
+    T: Send + Sync + 'static,
+{
+    /// Gives the parameter of a closure that is a sink its type.
+    pub fn closure<R, F: Fn(&T) -> R>(&self, sink: F) -> F {
+        sink
+    }
+    /// Gives the parameter of an async closure that is a sink its type.
+    pub fn closure_async<Fut, F: Fn(T) -> Fut>(&self, sink: F) -> F {
+        sink
+    }
+    /// Last step: the sinks.
+    pub fn sinks<L: SinkList<T>>(self, sinks: L) -> Mountable<C, H::Item> {
+        self.with(sinks.to_sinks())
+    }
+    pub(crate) fn with(self, sinks: impl Sinks<T>) -> Mountable<C, H::Item> {
+        let Handled { name, handler, way, types } = self;
+        Mountable(Arc::new(Complete { name, handler, way, sinks, types }))
+    }
+}
+
+/// A handler with its sinks, for one or several sources of what becomes an `M`.
+pub struct Mountable<C, M>(pub(crate) Arc<dyn Mounted<C, M>>);
+
+impl<C, M> fmt::Debug for Mountable<C, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Mountable").field(&self.0.name()).finish()
+    }
+}
+
+/// What a [`Mountable`] holds.
+pub(crate) struct Complete<C, H, P, T, K> {
+    pub(crate) name: &'static str,
+    pub(crate) handler: H,
+    pub(crate) way: P,
+    pub(crate) sinks: K,
+    types: PhantomData<fn() -> (C, T)>,
+}
+
+/// The sinks of a handler, when the sources have ended.
+pub(crate) trait Flush: Send + Sync {
+    fn name(&self) -> &'static str;
+    fn flush(&self) -> BoxFuture<'_, Result<(), BoxError>>;
+}
+
+/// A handler of `M`.
+pub(crate) trait Mounted<C, M>: Flush {
+    /// Runs as the only handler of its source: from here on every call is static.
+    fn run_alone<'a>(
+        &'a self,
+        context: &'a C,
+        feed: &'a mut dyn Feed<M>,
+        drive: &'a Drive,
+    ) -> BoxFuture<'a, Result<(), Fault>>;
+    /// Prepares to run as one of several.
+    fn turn<'a>(&'a self, context: &'a C) -> Box<dyn Turn<M> + 'a>;
+}
+
+impl<C, H, P, T, K> Flush for Complete<C, H, P, T, K>
+where
+    C: Send + Sync + 'static,
+    H: Handler<C>,
+    P: Send + Sync + 'static,
+    T: Send + Sync + 'static,
+    K: Sinks<T>,
+{
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn flush(&self) -> BoxFuture<'_, Result<(), BoxError>> {
+        Box::pin(self.sinks.flush())
+    }
+}
+
+impl<C, H, P, T, K> Mounted<C, H::Item> for Complete<C, H, P, T, K>
+where
+    C: Send + Sync + 'static,
+    H: Handler<C>,
+    P: Outputs<H::Output, H::Emit, Item = T>,
+    T: Send + Sync + 'static,
+    K: Sinks<T>,
+{
+    fn run_alone<'a>(
+        &'a self,
+        context: &'a C,
+        feed: &'a mut dyn Feed<H::Item>,
+        drive: &'a Drive,
+    ) -> BoxFuture<'a, Result<(), Fault>> {
+        Box::pin(drive_alone(turn(self, context), feed, drive))
+    }
+    fn turn<'a>(&'a self, context: &'a C) -> Box<dyn Turn<H::Item> + 'a> {
+        Box::new(turn(self, context))
+    }
+}

@@ -1,0 +1,177 @@
+//! A handler's turn at a message: the call, the sinks inside the transaction, the sinks outside.
+//! Its futures stay in one place, message after message, so nothing is boxed for a message.
+use super::mounting::Complete;
+use crate::{
+    BoxError, Emitter, Handler,
+    error::{Cause, Fault, FaultOf},
+    output::Outputs,
+    sink::Sinks,
+};
+use std::{
+    future::Future,
+    pin::{Pin, pin},
+    task::{Context, Poll, ready},
+};
+
+/// A handler of `M`, one message at a time.
+pub(crate) trait Turn<M>: Send {
+    /// Begins with an item, or goes on without one: the handler, and the sinks inside. A message
+    /// may begin several items, one after the other.
+    fn poll_call(&mut self, item: Option<M>, cx: &mut Context<'_>) -> Poll<Result<(), Fault>>;
+    /// When all handlers of the message are done: the sinks outside.
+    fn poll_deliver(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>>;
+    /// Drops whatever is not finished.
+    fn give_up(&mut self);
+    /// The handler's name.
+    fn name(&self) -> &'static str;
+}
+
+/// The futures have no names, so they are type parameters, found from the closures that make them.
+struct TurnOf<'a, C, H, P, T, K, Call, Calling, Deliver, Delivering> {
+    handled: &'a Complete<C, H, P, T, K>,
+    call: Call,
+    calling: Place<Calling>,
+    outputs: Vec<T>,
+    /// How many of the outputs the sinks inside have taken.
+    staged: usize,
+    deliver: Deliver,
+    delivering: Place<Delivering>,
+}
+
+/// Prepares the turns of one handler.
+pub(crate) fn turn<'a, C, H, P, T, K>(
+    handled: &'a Complete<C, H, P, T, K>,
+    context: &'a C,
+) -> impl Turn<H::Item> + 'a
+where
+    C: Send + Sync + 'static,
+    H: Handler<C>,
+    P: Outputs<H::Output, H::Emit, Item = T>,
+    T: Send + Sync + 'static,
+    K: Sinks<T>,
+{
+    TurnOf {
+        handled,
+        call: move |item, out| handled.handler.call(context, item, out),
+        calling: Place::empty(),
+        outputs: Vec::new(),
+        staged: 0,
+        deliver: move |outputs| send_each(&handled.sinks, outputs),
+        delivering: Place::empty(),
+    }
+}
+
+impl<C, H, P, T, K, Call, Calling, Deliver, Delivering> Turn<H::Item>
+    for TurnOf<'_, C, H, P, T, K, Call, Calling, Deliver, Delivering>
+where
+    C: Sync,
+    H: Handler<C>,
+    P: Outputs<H::Output, H::Emit, Item = T>,
+    T: Send,
+    K: Sinks<T>,
+    Call: Fn(H::Item, Emitter<H::Emit>) -> Calling + Send,
+    Calling: Future<Output = H::Output> + Send,
+    Deliver: Fn(Vec<T>) -> Delivering + Send,
+    Delivering: Future<Output = (Vec<T>, Result<(), BoxError>)> + Send,
+{
+    #[inline]
+    fn poll_call(&mut self, item: Option<H::Item>, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        let Complete { way, sinks, name, .. } = self.handled;
+        let returned = match item {
+            // A sync handler's future is ready as it comes: no place need be kept for it.
+            Some(item) if !H::WAITS => {
+                let calling = (self.call)(item, way.emitter(&mut self.outputs));
+                ready!(pin!(calling).poll(cx))
+            }
+            Some(item) => {
+                self.calling.put((self.call)(item, way.emitter(&mut self.outputs)));
+                ready!(self.calling.poll(cx))
+            }
+            None => ready!(self.calling.poll(cx)),
+        };
+        if let Err(error) = way.give(returned, &mut self.outputs) {
+            return Poll::Ready(Err(FaultOf::new(name, Cause::Handler(error))));
+        }
+        let fresh = self.outputs.get(self.staged..).unwrap_or_default();
+        if let Err(error) = fresh.iter().try_for_each(|output| sinks.stage(output)) {
+            return Poll::Ready(Err(FaultOf::new(name, Cause::Sink(error))));
+        }
+        self.staged = self.outputs.len();
+        Poll::Ready(Ok(()))
+    }
+
+    #[inline]
+    fn poll_deliver(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        let Complete { sinks, name, .. } = self.handled;
+        let sent = if K::WAIT {
+            if self.delivering.is_empty() {
+                if self.outputs.is_empty() {
+                    return Poll::Ready(Ok(()));
+                }
+                self.delivering.put((self.deliver)(std::mem::take(&mut self.outputs)));
+            }
+            let (emptied, sent) = ready!(self.delivering.poll(cx));
+            self.outputs = emptied;
+            sent
+        } else {
+            let sent = self.outputs.iter().try_for_each(|output| sinks.send_now(output));
+            self.outputs.clear();
+            sent
+        };
+        self.staged = 0;
+        Poll::Ready(sent.map_err(|error| FaultOf::new(name, Cause::Sink(error))))
+    }
+
+    fn give_up(&mut self) {
+        self.calling.clear();
+        self.delivering.clear();
+        self.outputs.clear();
+        self.staged = 0;
+    }
+
+    fn name(&self) -> &'static str {
+        self.handled.name
+    }
+}
+
+/// Sends each output to each sink, and gives the buffer back.
+async fn send_each<T, K: Sinks<T>>(sinks: &K, mut outputs: Vec<T>) -> (Vec<T>, Result<(), BoxError>) {
+    for output in &outputs {
+        if let Err(error) = sinks.send(output).await {
+            return (Vec::new(), Err(error));
+        }
+    }
+    outputs.clear();
+    (outputs, Ok(()))
+}
+
+/// A place for one future after another: boxed once, used again for each message.
+struct Place<F>(Pin<Box<Option<F>>>);
+
+impl<F: Future> Place<F> {
+    fn empty() -> Self {
+        Place(Box::pin(None))
+    }
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+    #[inline]
+    fn put(&mut self, future: F) {
+        self.0.as_mut().set(Some(future));
+    }
+    fn clear(&mut self) {
+        self.0.as_mut().set(None);
+    }
+    /// Pending for ever where there is none: no caller polls an empty place.
+    #[inline]
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let Some(future) = self.0.as_mut().as_pin_mut() else {
+            debug_assert!(false, "an empty place was polled");
+            return Poll::Pending;
+        };
+        let output = ready!(future.poll(cx));
+        self.0.as_mut().set(None);
+        Poll::Ready(output)
+    }
+}

@@ -1,0 +1,95 @@
+//! Sinks: what takes each output of a handler. A handler's sinks are a typed list, so no call to
+//! one is dynamic.
+//!
+//! ```text
+//! handler ─▶ outputs ─┬─ stage: into the message's transaction, while the handlers run (caches)
+//!                     └─ send:  to the outside, when all handlers of the message are done
+//! sources have ended ── flush
+//! ```
+mod closure;
+mod list;
+mod printed;
+
+pub use closure::{SinkAsync, Taken, sink_async};
+pub use list::{SinkList, Sinks};
+
+pub use printed::print;
+
+use crate::BoxError;
+use std::{
+    future::{Future, ready},
+    pin::pin,
+    task::{Context, Poll, Waker},
+};
+
+/// Something that takes outputs `T`: a [`Cache`](crate::Cache), [`print`](crate::print), a function
+/// or closure `Fn(&T)` (it may return a `Result<()>`), or a type of your own:
+///
+/// ```
+/// use slipstream_core::{Result, Sink};
+/// use std::sync::Arc;
+/// use tokio::{io::AsyncWriteExt, sync::Mutex};
+///
+/// #[derive(Clone)]
+/// struct Lines(Arc<Mutex<Vec<u8>>>);
+///
+/// impl Sink<String> for Lines {
+///     async fn send(&self, line: &String) -> Result<()> {
+///         let mut out = self.0.lock().await;
+///         out.write_all(line.as_bytes()).await?;
+///         Ok(out.write_all(b"\n").await?)
+///     }
+///     async fn flush(&self) -> Result<()> {
+///         Ok(self.0.lock().await.flush().await?)
+///     }
+/// }
+/// ```
+///
+/// A handler's sinks take an output in the order written. Where one fails, those before it have
+/// taken the output and those after it have not; the flow stops with an error that names the
+/// handler, and what the message wrote to caches is dropped. So a sink outside of the store takes
+/// each output at least once over a restart, not exactly once.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a sink for `{T}`",
+    label = "cannot take `{T}`",
+    note = "a `Cache<K, V>` takes `(K, V)` pairs: return `(key, value)`; `print` takes anything `Debug`; a function or closure `Fn(&T)` is a sink if it returns `()` or `Result<()>`"
+)]
+pub trait Sink<T>: Clone + Send + Sync + 'static {
+    /// Whether [`send`](Sink::send) may ever be pending. A sink that never waits says `false`, and
+    /// is then called without any place kept for its future.
+    const WAITS: bool = true;
+
+    /// Takes an output into the transaction of its message, while the handlers run: what a cache
+    /// does. It takes effect with the message, or not at all.
+    ///
+    /// # Errors
+    /// Whatever kept it from taking the output: the message is dropped, the flow stops.
+    fn stage(&self, output: &T) -> Result<(), BoxError> {
+        let _ = output;
+        Ok(())
+    }
+
+    /// Takes an output of a message whose handlers are done: everything outside of the store.
+    ///
+    /// # Cancel safety
+    /// Dropped in the middle only where the flow itself is dropped; the output may then be half sent.
+    fn send(&self, output: &T) -> impl Future<Output = Result<(), BoxError>> + Send {
+        let _ = output;
+        ready(Ok(()))
+    }
+
+    /// Hands on what was kept back. Called when the sources have ended, also after an error, since
+    /// what was sent before it stands. A sink shared by several handlers is flushed for each.
+    fn flush(&self) -> impl Future<Output = Result<(), BoxError>> + Send {
+        ready(Ok(()))
+    }
+}
+
+/// The result of a future that is said never to wait.
+#[inline]
+fn now<R>(future: impl Future<Output = Result<R, BoxError>>) -> Result<R, BoxError> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => result,
+        Poll::Pending => Err("a sink with `WAITS = false` was pending: it has to say `WAITS = true`".into()),
+    }
+}

@@ -1,0 +1,3 @@
+#[handle(numbers)]
+#[cfg(feature = "numbers")]
+fn see(n: u64) {}

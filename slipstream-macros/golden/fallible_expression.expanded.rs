@@ -1,0 +1,46 @@
+fn handle_weather(
+    #[allow(unused_variables)]
+    app: &App,
+    weather: Weather,
+) -> (Timestamp, Weather) {
+    (weather.time, weather)
+}
+#[doc(hidden)]
+#[allow(non_camel_case_types)]
+struct handle_weather {}
+impl ::slipstream::__private::Handler<App> for handle_weather {
+    type Item = Weather;
+    type Emit = ::slipstream::__private::Nothing;
+    type Output = (Timestamp, Weather);
+    const WAITS: bool = false;
+    #[inline]
+    fn call<'a>(
+        &'a self,
+        context: &'a App,
+        item: Self::Item,
+        _: ::slipstream::__private::Emitter<Self::Emit>,
+    ) -> impl ::core::future::Future<Output = Self::Output> + ::core::marker::Send + 'a {
+        ::core::future::ready(handle_weather(context, item))
+    }
+}
+impl ::slipstream::__private::Mount<App> for handle_weather {
+    fn mount<'c>(
+        app: &'c App,
+        routes: &mut ::slipstream::__private::Routes<'c, App>,
+    ) -> ::core::result::Result<(), ::slipstream::__private::BoxError> {
+        use ::slipstream::__private::{ExactlyOne as _, Whole as _};
+        let handled = ::slipstream::__private::handled::<
+            App,
+            _,
+        >("handle_weather", Self {});
+        let way = ::slipstream::__private::returns::<(Timestamp, Weather)>()
+            .tries()
+            .count();
+        let handled = handled.outputs(way);
+        let handled = handled.sinks(((), &app.cache("sky")?));
+        let source = routes.made(app.topic("weather")?, "app.topic(\"weather\")?");
+        let source = source.takes::<Weather>();
+        source.mount(&handled)?;
+        ::core::result::Result::Ok(())
+    }
+}

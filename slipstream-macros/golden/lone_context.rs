@@ -1,0 +1,4 @@
+#[handle(app.ticks)]
+async fn on_tick(app: &App) -> Result<()> {
+    app.refresh().await
+}

@@ -1,0 +1,4 @@
+#[handle(messages, sink = print)]
+fn handle_message(emoji: char) -> String {
+    format!("Hello {emoji}!")
+}

@@ -1,0 +1,20 @@
+//! What is emitted has no key.
+#![allow(dead_code)]
+use slipstream::{Cache, Emitter, Iter, handle};
+
+#[derive(Debug, Clone)]
+struct Weather {
+    time: i64,
+}
+
+struct App {
+    weather: Iter<Vec<Weather>>,
+    sky: Cache<i64, Weather>,
+}
+
+#[handle(app.weather, sink = app.sky)]
+async fn handler(app: &App, weather: Weather, out: &mut Emitter<Weather>) {
+    out.emit(weather);
+}
+
+fn main() {}

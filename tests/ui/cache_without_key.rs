@@ -1,0 +1,20 @@
+//! A cache needs a key beside the value.
+#![allow(dead_code)]
+use slipstream::{Cache, Iter, handle, print};
+
+#[derive(Debug, Clone)]
+struct Weather {
+    time: i64,
+}
+
+struct App {
+    weather: Iter<Vec<Weather>>,
+    sky: Cache<i64, Weather>,
+}
+
+#[handle(app.weather, sink = [print, app.sky])]
+async fn handler(app: &App, weather: Weather) -> Weather {
+    weather
+}
+
+fn main() {}

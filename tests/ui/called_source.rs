@@ -1,0 +1,16 @@
+//! The function is the source, not the stream that it returns.
+#![allow(dead_code)]
+use slipstream::{handle, print};
+
+use futures::{Stream, stream};
+
+fn messages() -> impl Stream<Item = char> {
+    stream::iter("ab".chars())
+}
+
+#[handle(messages(), sink = print)]
+fn handler(letter: char) -> char {
+    letter
+}
+
+fn main() {}

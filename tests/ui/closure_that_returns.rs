@@ -1,0 +1,19 @@
+//! A sink has no output of its own.
+#![allow(dead_code)]
+use slipstream::{Iter, handle};
+
+#[derive(Debug, Clone)]
+struct Weather {
+    time: i64,
+}
+
+struct App {
+    weather: Iter<Vec<Weather>>,
+}
+
+#[handle(app.weather, sink = |weather| weather.time)]
+async fn handler(app: &App, weather: Weather) -> Weather {
+    weather
+}
+
+fn main() {}
