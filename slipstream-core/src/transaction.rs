@@ -24,6 +24,9 @@ pub(crate) struct Transaction {
 
 thread_local! {
     static CURRENT: Cell<Option<Box<Transaction>>> = const { Cell::new(None) };
+    /// False only where nothing is staged in the transaction that is set, so that the publication of
+    /// a message that was in touch with no cache is one look.
+    static TOUCHED: Cell<bool> = const { Cell::new(true) };
 }
 
 /// Calls `f` with the transaction of the message in hand, or with `None` outside of a message.
@@ -37,6 +40,7 @@ pub(crate) fn with<R>(f: impl FnOnce(Option<&mut Transaction>) -> R) -> R {
             CURRENT.set(self.0.take());
         }
     }
+    TOUCHED.set(true);
     let mut current = PutBack(CURRENT.take());
     f(current.0.as_deref_mut())
 }
@@ -44,7 +48,14 @@ pub(crate) fn with<R>(f: impl FnOnce(Option<&mut Transaction>) -> R) -> R {
 /// Makes what the message in hand has written visible, from inside a poll.
 #[inline]
 pub(crate) fn publish() -> Result<(), BoxError> {
-    with(|current| current.map_or(Ok(()), Transaction::publish))
+    if TOUCHED.get() { publish_touched() } else { Ok(()) }
+}
+
+#[inline(never)]
+fn publish_touched() -> Result<(), BoxError> {
+    with(|current| current.map_or(Ok(()), Transaction::publish))?;
+    TOUCHED.set(false);
+    Ok(())
 }
 
 /// Runs `f` as part of the message that `transaction` belongs to. What was set before is set again
@@ -56,9 +67,11 @@ pub(crate) fn during<R>(transaction: &mut Option<Box<Transaction>>, f: impl FnOn
         #[inline]
         fn drop(&mut self) {
             *self.0 = CURRENT.replace(self.0.take());
+            TOUCHED.set(true);
         }
     }
     *transaction = CURRENT.replace(transaction.take());
+    TOUCHED.set(true);
     let _swapped = Swapped(transaction);
     f()
 }
