@@ -7,7 +7,14 @@ use crate::{
     stop::Stop,
 };
 use futures::future::BoxFuture;
-use std::{collections::HashMap, fmt, sync::Arc};
+use std::{
+    collections::HashMap,
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
 use tokio::task::{Id, JoinError, JoinSet};
 
 type Mounting<C> = Box<dyn for<'c> FnOnce(&'c C, &mut Routes<'c, C>) -> Result<(), BoxError> + Send>;
@@ -27,13 +34,13 @@ impl<C> fmt::Debug for Flow<C> {
     }
 }
 
-impl<C: Send + Sync + 'static> Default for Flow<C> {
+impl<C: 'static> Default for Flow<C> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<C: Send + Sync + 'static> Flow<C> {
+impl<C: 'static> Flow<C> {
     /// A flow without handlers, which ends at once when it is run.
     pub fn new() -> Self {
         Flow { mounts: Vec::new(), name: None }
@@ -73,17 +80,43 @@ impl<C: Send + Sync + 'static> Flow<C> {
     /// # Cancel safety
     /// Dropping the future ends the tasks where they wait: a message in hand is dropped whole, none
     /// of its cache writes is made, outputs already sent stand, and the sinks are not flushed.
-    pub fn run<A: IntoContext<C>>(self, context: A) -> BoxFuture<'static, Result<(), BoxError>> {
-        let context = context.into_context();
-        Box::pin(async move {
-            let mut running = Running::start(self.mounts, &context)?;
-            let first = running.all_ended().await;
-            let flushed = running.flush().await;
-            if let (Some(_), Some(second)) = (&first, &flushed) {
-                tracing::error!(flow = self.name, "after another error: {second:?}");
-            }
-            first.or(flushed).map_or(Ok(()), |error| Err(error.into()))
-        })
+    pub fn run<A: IntoContext<C>>(self, context: A) -> Run<C> {
+        Run(State::Begins(self, context.into_context()))
+    }
+}
+
+/// What [`Flow::run`] gives: does nothing until it is awaited.
+#[must_use = "a flow does nothing until it is awaited"]
+pub struct Run<C>(State<C>);
+
+// A future of its own, and no boxed one, so that `run` need not ask whether threads may share `C`: where
+// they may not, `mount` has said so.
+enum State<C> {
+    Begins(Flow<C>, Arc<C>),
+    Runs(BoxFuture<'static, Result<(), BoxError>>),
+    Ended,
+}
+
+impl<C> fmt::Debug for Run<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run").finish_non_exhaustive()
+    }
+}
+
+impl<C> Future for Run<C> {
+    type Output = Result<(), BoxError>;
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let State::Begins(..) = &self.0
+            && let State::Begins(flow, context) = std::mem::replace(&mut self.0, State::Ended)
+        {
+            let running = Running::start(flow.mounts, &context)?;
+            self.0 = State::Runs(Box::pin(running.end(flow.name)));
+        }
+        match &mut self.0 {
+            State::Runs(running) => running.as_mut().poll(cx),
+            // It was polled again after it could not start.
+            _ => Poll::Pending,
+        }
     }
 }
 
@@ -96,10 +129,7 @@ struct Running {
 }
 
 impl Running {
-    fn start<C: Send + Sync + 'static>(
-        mounts: Vec<(String, Mounting<C>)>,
-        context: &Arc<C>,
-    ) -> Result<Self, Error> {
+    fn start<C>(mounts: Vec<(String, Mounting<C>)>, context: &Arc<C>) -> Result<Self, Error> {
         let mut routes = Routes::new();
         for (handler, mount) in mounts {
             mount(context, &mut routes).map_err(|cause| Error::Start { handler, cause })?;
@@ -113,6 +143,15 @@ impl Running {
             origins.insert(task.id(), origin);
         }
         Ok(Running { drive, tasks, origins, flushes })
+    }
+
+    async fn end(mut self, name: Option<String>) -> Result<(), BoxError> {
+        let first = self.all_ended().await;
+        let flushed = self.flush().await;
+        if let (Some(_), Some(second)) = (&first, &flushed) {
+            tracing::error!(flow = name, "after another error: {second:?}");
+        }
+        first.or(flushed).map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// Waits for all sources; the first error stops the others.
@@ -177,7 +216,7 @@ impl<C> IntoContext<C> for Arc<C> {
 /// The handlers that run together: `flow![handle_weather, handle_activity]`.
 ///
 /// Each name is a function under `#[handle]`. One that is not annotated is rustc's own error,
-/// "constant provided when a type was expected": annotate it, or mount a closure with
+/// "expected type, found function": annotate it, or mount a closure with
 /// [`Flow::with`](crate::Flow::with).
 #[macro_export]
 macro_rules! flow {
@@ -185,6 +224,7 @@ macro_rules! flow {
         ::core::compile_error!("`flow![…]` needs at least one handler")
     };
     ($($handler:ty),+ $(,)?) => {
-        $crate::Flow::new()$(.mount::<$handler>())+
+        // In parentheses, since rustc would take a function for a constant, and say less of it.
+        $crate::Flow::new()$(.mount::<($handler)>())+
     };
 }

@@ -14,6 +14,7 @@ mod flow;
 mod handler;
 mod item;
 mod message;
+mod once;
 pub mod output;
 mod pipe;
 mod route;
@@ -31,7 +32,7 @@ pub use builder::source;
 #[cfg(feature = "rocksdb")]
 pub use cache::Cache;
 pub use error::{BoxError, Error, Result};
-pub use flow::{Flow, IntoContext};
+pub use flow::{Flow, IntoContext, Run};
 pub use handler::Handler;
 pub use item::FromItem;
 pub use key::{AsKey, Distance, Key, KeyError, PrefixOf};
@@ -50,9 +51,11 @@ pub use transaction::in_message;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::{
-        BoxError, Emitter, Handler, Mount, Routes, key,
-        output::{Emitted, ExactlyOne, Nothing, Whole, emits, emitted, returns},
-        route::{Handled, Mountable, Piping, Reading, Taking, handled},
-        sink::{SinkList, Sinks, Taken, sink_async},
+        BoxError, Emitter, Handler, Mount, Routes,
+        handler::Shared,
+        key,
+        output::{Emitted, ExactlyOne, Nothing, Whole, emits, emitted, gives, returns},
+        route::{Handled, Mountable, Outputting, Piping, Readable, Reading, Taking, handled},
+        sink::{SinkList, Sinks, Taken},
     };
 }

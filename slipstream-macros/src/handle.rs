@@ -5,6 +5,7 @@
 //! ends the search for others; all that is found is reported together.
 mod arguments;
 mod borrowed;
+mod closure;
 mod companion;
 mod excerpt;
 mod fallback;

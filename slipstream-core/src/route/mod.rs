@@ -10,13 +10,15 @@
 //! Invariants: a source is opened once; its handlers see each message in the order mounted.
 mod drive;
 mod mounting;
+mod readable;
 mod turn;
 mod turns;
 mod via;
 
 pub(crate) use drive::Drive;
 pub(crate) use mounting::Flush;
-pub use mounting::{Handled, Mountable, handled};
+pub use mounting::{Handled, Mountable, Outputting, handled};
+pub use readable::Readable;
 
 use crate::{
     AsyncIterable, BoxError, FromItem,
@@ -43,20 +45,26 @@ impl<C> fmt::Debug for Routes<'_, C> {
     }
 }
 
-impl<'c, C: Send + Sync + 'static> Routes<'c, C> {
+impl<C> Routes<'_, C> {
     pub(crate) fn new() -> Self {
         Routes { routes: Vec::new(), flushes: Vec::new(), context: PhantomData }
     }
 
+    pub(crate) fn into_parts(self) -> (impl Iterator<Item = Box<dyn AnyRoute<C>>>, Vec<Arc<dyn Flush>>) {
+        (self.routes.into_iter().map(|(_, route)| route), self.flushes)
+    }
+}
+
+impl<'c, C: Send + Sync + 'static> Routes<'c, C> {
     /// A source that lives as long as the context: its place tells it from others. `origin` is the
     /// source as the user wrote it, for errors.
-    pub fn source<S: AsyncIterable>(&mut self, source: &'c S, origin: &str) -> Reading<'_, C, S::Item> {
-        self.read(Identity::of_place(source), source, origin)
+    pub fn source<S: Readable<X>, X>(&mut self, source: &'c S, origin: &str) -> S::Reading<'_, C> {
+        source.read_place(self, origin)
     }
 
     /// A source that an expression has made.
-    pub fn made<S: AsyncIterable>(&mut self, source: S, origin: &str) -> Reading<'_, C, S::Item> {
-        self.read(Identity::of_value(&source), &source, origin)
+    pub fn made<S: Readable<X>, X>(&mut self, source: S, origin: &str) -> S::Reading<'_, C> {
+        source.read_value(self, origin)
     }
 
     fn read<S: AsyncIterable>(
@@ -76,15 +84,12 @@ impl<'c, C: Send + Sync + 'static> Routes<'c, C> {
         let route = self.routes.get_mut(at).map(|(_, route)| route.as_any());
         Reading { route, flushes: &mut self.flushes, origin: origin.to_owned(), types: PhantomData }
     }
-
-    pub(crate) fn into_parts(self) -> (impl Iterator<Item = Box<dyn AnyRoute<C>>>, Vec<Arc<dyn Flush>>) {
-        (self.routes.into_iter().map(|(_, route)| route), self.flushes)
-    }
 }
 
 /// Something [`flow!`](crate::flow) can mount: the companion that `#[handle]` writes.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a handler for a flow over `{C}`",
+    label = "not a handler for this flow",
     note = "annotate the function with `#[handle(source, sink = …)]`; all handlers of one `flow![…]` share one context type"
 )]
 pub trait Mount<C> {

@@ -12,6 +12,7 @@ pub trait SinkList<T> {
     fn to_sinks(&self) -> Self::Sinks;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T> SinkList<T> for () {
     type Sinks = ();
     fn to_sinks(&self) {}

@@ -52,7 +52,8 @@ use std::{
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a sink for `{T}`",
     label = "cannot take `{T}`",
-    note = "a `Cache<K, V>` takes `(K, V)` pairs: return `(key, value)`; `print` takes anything `Debug`; a function or closure `Fn(&T)` is a sink if it returns `()` or `Result<()>`"
+    note = "a `Cache<K, V>` takes pairs: return `(key, value)`; `print` takes what is `Debug`",
+    note = "a function `fn(&T)` is a sink if it returns `()` or `Result<()>`; of an `async fn(T)` make one with `sink_async(…)`, for outputs that are `Clone`"
 )]
 pub trait Sink<T>: Clone + Send + Sync + 'static {
     /// Whether [`send`](Sink::send) may ever be pending. A sink that never waits says `false`, and

@@ -42,6 +42,7 @@ use futures::Stream;
     message = "`{Self}` cannot be read as a source",
     label = "not a source",
     note = "a source is a function that returns a `Stream` (name it without calling it), `iter(…)`, `interval(…)`, or a type with `impl AsyncIterable`",
+    note = "its items are `Clone + Send + Sync + 'static`: derive `Clone` for a type of your own",
     note = "a source behind a pointer is named by the place it points to: `*app.source`"
 )]
 pub trait AsyncIterable: 'static {
