@@ -7,6 +7,7 @@
 //!
 //! Imports run downwards only; a test checks it.
 pub mod builder;
+mod commit;
 #[cfg(feature = "rocksdb")]
 pub mod cache;
 mod error;
@@ -16,6 +17,7 @@ mod item;
 mod message;
 pub mod output;
 mod pipe;
+mod position;
 mod route;
 mod sink;
 mod source;
@@ -38,9 +40,12 @@ pub use key::{AsKey, Distance, Key, KeyError, PrefixOf};
 pub use message::Message;
 pub use output::{Emitter, Output, one};
 pub use pipe::Items;
+pub use position::{Position, Positions};
 pub use route::{Mount, Routes};
 pub use sink::{Sink, SinkAsync, print, sink_async};
-pub use source::{AsyncIterable, Interval, Iter, SourceName, interval, iter};
+pub use source::{
+    AsyncIterable, Interval, Iter, Json, Line, Replay, ReplayError, SourceName, interval, iter, replay,
+};
 #[cfg(feature = "rocksdb")]
 pub use store::{Store, StoreError, ValueFormat};
 pub use timestamp::{Timestamp, TimestampError};

@@ -8,7 +8,6 @@
 //!
 //! Invariants: it follows the task from thread to thread, since it is set around each poll; a task
 //! that a handler spawns sees none; outside of a message [`with`] finds nothing.
-use crate::BoxError;
 use std::cell::Cell;
 
 #[cfg(feature = "rocksdb")]
@@ -41,12 +40,6 @@ pub(crate) fn with<R>(f: impl FnOnce(Option<&mut Transaction>) -> R) -> R {
     f(current.0.as_deref_mut())
 }
 
-/// Makes what the message in hand has written visible, from inside a poll.
-#[inline]
-pub(crate) fn publish() -> Result<(), BoxError> {
-    with(|current| current.map_or(Ok(()), Transaction::publish))
-}
-
 /// Runs `f` as part of the message that `transaction` belongs to. What was set before is set again
 /// afterwards, also when `f` panics.
 #[inline]
@@ -64,15 +57,6 @@ pub(crate) fn during<R>(transaction: &mut Option<Box<Transaction>>, f: impl FnOn
 }
 
 impl Transaction {
-    #[inline]
-    fn publish(&mut self) -> Result<(), BoxError> {
-        #[cfg(feature = "rocksdb")]
-        if let Some(staged) = &mut self.staged {
-            staged.publish()?;
-        }
-        Ok(())
-    }
-
     /// Forgets what the message has written.
     pub(crate) fn roll_back(&mut self) {
         #[cfg(feature = "rocksdb")]

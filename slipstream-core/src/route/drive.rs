@@ -12,8 +12,11 @@
 //! messages as the poll handles.
 use super::turn::Turn;
 use crate::{
+    BoxError,
     error::{Cause, Fault, FaultOf, panic_message},
-    source::{CHUNK, Feed},
+    commit::Commit,
+    position::Position,
+    source::{Chunk, Feed},
     stop::Stop,
     transaction::{self, Transaction},
 };
@@ -21,13 +24,39 @@ use std::{
     future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
+    sync::Arc,
     task::{Context, Poll, ready},
 };
 
-/// What the routes of one flow share.
+/// What a route knows of its flow.
 #[derive(Debug)]
 pub(crate) struct Drive {
+    pub(crate) shared: Arc<Shared>,
+    /// The flow's number for the source.
+    pub(crate) source: u32,
+}
+
+/// What the routes of one flow share.
+#[derive(Debug)]
+pub(crate) struct Shared {
     pub(crate) stop: Stop,
+    pub(crate) commit: Commit,
+}
+
+impl Drive {
+    /// Whether another message may begin.
+    #[inline]
+    fn may_begin(&self) -> bool {
+        !self.shared.stop.is_set() && !self.shared.commit.is_full()
+    }
+    #[inline]
+    fn publish(&self, position: Option<Position>) -> Result<(), BoxError> {
+        let moved = position.map(|position| ((self.source, position.partition()), position));
+        transaction::with(|current| match current {
+            Some(transaction) => self.shared.commit.publish(transaction, moved),
+            None => Ok(()),
+        })
+    }
 }
 
 /// One of the handlers on a source of `I`, one message at a time.
@@ -128,8 +157,9 @@ pub(crate) async fn drive<I: Send, T: TurnOn<I>>(
     drive: &Drive,
 ) -> Result<(), Fault> {
     let mut message = InHand::new(turns);
-    let mut chunk = Vec::with_capacity(CHUNK);
-    let mut stopped = pin!(drive.stop.stopped());
+    let mut chunk = Chunk::new();
+    let Shared { stop, commit } = &*drive.shared;
+    let mut stopped = pin!(stop.stopped());
     loop {
         let next = poll_fn(|cx| {
             if stopped.as_mut().poll(cx).is_ready() {
@@ -137,7 +167,7 @@ pub(crate) async fn drive<I: Send, T: TurnOn<I>>(
             }
             if let Poll::Ready(filled) = feed.poll_chunk(&mut chunk, cx) {
                 return Poll::Ready(match filled {
-                    Ok(()) if chunk.is_empty() => Next::End,
+                    Ok(()) if chunk.items.is_empty() => Next::End,
                     Ok(()) => Next::Chunk,
                     Err(fault) => Next::Fault(fault),
                 });
@@ -152,28 +182,35 @@ pub(crate) async fn drive<I: Send, T: TurnOn<I>>(
             Next::Stop => return Ok(()),
             Next::Fault(fault) => return Err(fault),
             Next::Chunk => {
-                let mut items = chunk.drain(..);
+                let (mut items, mut positions) = (chunk.items.drain(..), chunk.positions.drain(..));
                 let mut ended = false;
-                let handled = poll_fn(|cx| {
-                    message.poll(|turns| {
-                        while turns.has_begun() || (!drive.stop.is_set() && turns.begin(items.next())) {
-                            ready!(turns.poll(cx))?;
-                        }
-                        ended = turns.have_ended();
-                        Poll::Ready(Ok(()))
-                    })
-                });
-                handled.await?;
-                drop(items);
+                while items.len() > 0 && !stop.is_set() {
+                    let handled = poll_fn(|cx| {
+                        message.poll(|turns| {
+                            while turns.has_begun()
+                                || (drive.may_begin() && turns.begin(items.next(), positions.next()))
+                            {
+                                ready!(turns.poll(drive, cx))?;
+                            }
+                            ended = turns.have_ended();
+                            Poll::Ready(Ok(()))
+                        })
+                    });
+                    handled.await?;
+                    if commit.is_full() {
+                        commit.room(stop).await;
+                    }
+                }
+                drop((items, positions));
                 if ended {
                     return Ok(());
                 }
                 // A chunk asks the scheduler once: at each message it would cost more than the message.
                 tokio::task::consume_budget().await;
             }
-            Next::Unasked => message.handle_unasked().await?,
+            Next::Unasked => message.handle_unasked(drive).await?,
             Next::End => {
-                return if message.during(Turns::end)? { message.handle_unasked().await } else { Ok(()) };
+                return if message.during(Turns::end)? { message.handle_unasked(drive).await } else { Ok(()) };
             }
         }
     }
@@ -193,6 +230,7 @@ enum Next {
 struct Turns<L, I> {
     turns: L,
     item: Option<I>,
+    position: Option<Position>,
     begun: bool,
     /// First each handler is called, then each delivers: counts both.
     at: usize,
@@ -205,15 +243,16 @@ impl<L, I> Turns<L, I> {
     }
     /// Takes the next message; false if there is none.
     #[inline]
-    fn begin(&mut self, item: Option<I>) -> bool {
+    fn begin(&mut self, item: Option<I>, position: Option<Position>) -> bool {
         self.item = item;
+        self.position = position;
         self.begun = self.item.is_some();
         self.at = 0;
         self.begun
     }
     /// Goes on with the message, up to its publication. A fault rolls it back.
     #[inline]
-    fn poll<T: TurnOn<I>>(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>>
+    fn poll<T: TurnOn<I>>(&mut self, drive: &Drive, cx: &mut Context<'_>) -> Poll<Result<(), Fault>>
     where
         L: AsMut<[T]>,
     {
@@ -229,7 +268,7 @@ impl<L, I> Turns<L, I> {
             ready!(turn.poll_deliver(cx))?;
             self.at += 1;
         }
-        if let Err(error) = transaction::publish() {
+        if let Err(error) = drive.publish(self.position) {
             let name = turns.first().map_or("", |turn| turn.name());
             return Poll::Ready(Err(FaultOf::new(name, Cause::Publish(error))));
         }
@@ -297,7 +336,7 @@ where
     T: TurnOn<I>,
 {
     fn new(turns: L) -> Self {
-        let turns = Turns { turns, item: None, begun: false, at: 0 };
+        let turns = Turns { turns, item: None, position: None, begun: false, at: 0 };
         InHand { turns, transaction: Some(Box::default()), turn: std::marker::PhantomData }
     }
 
@@ -323,13 +362,14 @@ where
     }
 
     /// Handles what the pipes have without a message, as a message of its own.
-    async fn handle_unasked(&mut self) -> Result<(), Fault>
+    async fn handle_unasked(&mut self, drive: &Drive) -> Result<(), Fault>
     where
         I: Send,
     {
+        // Its position is that of the last item that the pipe took, which has been published.
+        self.turns.begin(None, None);
         self.turns.begun = true;
-        self.turns.at = 0;
-        poll_fn(|cx| self.poll(|turns| turns.poll(cx))).await
+        poll_fn(|cx| self.poll(|turns| turns.poll(drive, cx))).await
     }
 
     #[cold]

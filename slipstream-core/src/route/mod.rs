@@ -13,15 +13,16 @@ mod mounting;
 mod turn;
 mod via;
 
-pub(crate) use drive::Drive;
-pub(crate) use mounting::Flush;
+pub(crate) use drive::{Drive, Shared};
 pub use mounting::{Handled, Mountable, handled};
 
 use crate::{
     AsyncIterable, BoxError, FromItem,
     error::{Error, Fault},
     pipe::{Items, Pipes, chain, pipe},
-    source::{Feed, Identity},
+    position::Positions,
+    sink::Flush,
+    source::{Feed, Identity, Plain, Positioned, SourceName},
 };
 use futures::{Stream, StreamExt, future::BoxFuture};
 use mounting::Mounted;
@@ -31,9 +32,13 @@ use via::{MountedOn, PipedVia, Via};
 /// The routes of a flow that is starting.
 pub struct Routes<'c, C> {
     routes: Vec<(Identity, Box<dyn AnyRoute<C>>)>,
+    /// How each is opened, once all are known and with them the store.
+    openings: Vec<Opening<'c>>,
     flushes: Vec<Arc<dyn Flush>>,
-    context: PhantomData<&'c C>,
 }
+
+/// Opens a source where its positions say: the feed of its route.
+type Opening<'c> = Box<dyn FnOnce(Positions) -> Box<dyn Any> + 'c>;
 
 impl<C> fmt::Debug for Routes<'_, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -43,36 +48,57 @@ impl<C> fmt::Debug for Routes<'_, C> {
 
 impl<'c, C: Send + Sync + 'static> Routes<'c, C> {
     pub(crate) fn new() -> Self {
-        Routes { routes: Vec::new(), flushes: Vec::new(), context: PhantomData }
+        Routes { routes: Vec::new(), openings: Vec::new(), flushes: Vec::new() }
     }
 
     /// A source that lives as long as the context: its place tells it from others. `origin` is the
     /// source as the user wrote it, for errors.
     pub fn source<S: AsyncIterable>(&mut self, source: &'c S, origin: &str) -> Reading<'_, C, S::Item> {
-        self.read(Identity::of_place(source), source, origin)
+        let (identity, name) = (Identity::of_place(source), source.identity());
+        self.read(identity, name, origin, |start| open(source, start), S::POSITIONS)
     }
 
     /// A source that an expression has made.
     pub fn made<S: AsyncIterable>(&mut self, source: S, origin: &str) -> Reading<'_, C, S::Item> {
-        self.read(Identity::of_value(&source), &source, origin)
+        let (identity, name) = (Identity::of_value(&source), source.identity());
+        self.read(identity, name, origin, move |start| open(&source, start), S::POSITIONS)
     }
 
-    fn read<S: AsyncIterable>(
+    fn read<I: Clone + Send + Sync + 'static>(
         &mut self,
         identity: Identity,
-        source: &S,
+        name: Option<SourceName>,
         origin: &str,
-    ) -> Reading<'_, C, S::Item> {
+        open: impl FnOnce(Positions) -> Box<dyn Feed<I>> + 'c,
+        positions: bool,
+    ) -> Reading<'_, C, I> {
         let known = self.routes.iter().position(|(known, _)| known.is_same_source(&identity));
         let at = known.unwrap_or_else(|| {
-            let origin = origin.to_owned();
-            let feed = Box::new(Box::pin(source.open().fuse()));
-            self.routes
-                .push((identity, Box::new(Route::<C, S::Item> { origin, feed, handlers: Vec::new() })));
+            let kept = positions.then_some(name);
+            let route = Route::<C, I> { origin: origin.to_owned(), kept, feed: None, handlers: Vec::new() };
+            self.routes.push((identity, Box::new(route)));
+            self.openings.push(Box::new(|start| Box::new(open(start))));
             self.routes.len() - 1
         });
         let route = self.routes.get_mut(at).map(|(_, route)| route.as_any());
         Reading { route, flushes: &mut self.flushes, origin: origin.to_owned(), types: PhantomData }
+    }
+
+    /// The origin of each source, and the name under which its positions are kept: `None` without
+    /// positions, `Some(None)` where there should be a name.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = (&str, Option<Option<&str>>)> {
+        self.routes.iter().map(|(_, route)| (route.origin(), route.kept()))
+    }
+
+    pub(crate) fn flushes(&self) -> &[Arc<dyn Flush>] {
+        &self.flushes
+    }
+
+    /// Opens each source where `start` says, by its number.
+    pub(crate) fn open(&mut self, start: impl Fn(usize) -> Positions) {
+        for (number, ((_, route), open)) in self.routes.iter_mut().zip(self.openings.drain(..)).enumerate() {
+            route.set_feed(open(start(number)));
+        }
     }
 
     pub(crate) fn into_parts(self) -> (impl Iterator<Item = Box<dyn AnyRoute<C>>>, Vec<Arc<dyn Flush>>) {
@@ -223,16 +249,30 @@ macro_rules! opaque_debug {
 
 opaque_debug! { Reading<C, I>; Piping<C, I, J>; Taking<C, M>; }
 
+fn open<S: AsyncIterable>(source: &S, start: Positions) -> Box<dyn Feed<S::Item>> {
+    if S::POSITIONS {
+        Box::new(Positioned(Box::pin(source.open_at(start).fuse())))
+    } else {
+        Box::new(Plain(Box::pin(source.open().fuse())))
+    }
+}
+
 /// A route whose item type is forgotten.
 pub(crate) trait AnyRoute<C>: Send {
     fn as_any(&mut self) -> &mut dyn Any;
     fn origin(&self) -> &str;
-    fn run(self: Box<Self>, context: Arc<C>, drive: Arc<Drive>) -> BoxFuture<'static, Result<(), Error>>;
+    /// The name under which the source's positions are kept; see [`Routes::kept`].
+    fn kept(&self) -> Option<Option<&str>>;
+    /// Takes the `Box<dyn Feed<I>>` of its item type.
+    fn set_feed(&mut self, feed: Box<dyn Any>);
+    fn run(self: Box<Self>, context: Arc<C>, drive: Drive) -> BoxFuture<'static, Result<(), Error>>;
 }
 
 struct Route<C, I> {
     origin: String,
-    feed: Box<dyn Feed<I>>,
+    kept: Option<Option<SourceName>>,
+    /// From the opening on.
+    feed: Option<Box<dyn Feed<I>>>,
     handlers: Vec<Box<dyn MountedOn<C, I>>>,
 }
 
@@ -243,9 +283,16 @@ impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> AnyRoute<C> for
     fn origin(&self) -> &str {
         &self.origin
     }
-    fn run(self: Box<Self>, context: Arc<C>, drive: Arc<Drive>) -> BoxFuture<'static, Result<(), Error>> {
-        let Route { origin, mut feed, handlers } = *self;
+    fn kept(&self) -> Option<Option<&str>> {
+        self.kept.as_ref().map(Option::as_deref)
+    }
+    fn set_feed(&mut self, feed: Box<dyn Any>) {
+        self.feed = feed.downcast::<Box<dyn Feed<I>>>().ok().map(|feed| *feed);
+    }
+    fn run(self: Box<Self>, context: Arc<C>, drive: Drive) -> BoxFuture<'static, Result<(), Error>> {
+        let Route { origin, feed, handlers, .. } = *self;
         Box::pin(async move {
+            let Some(mut feed) = feed else { return Ok(()) };
             let ended = match handlers.as_slice() {
                 [only] if !only.is_piped() => only.run_alone(&context, &mut *feed, &drive).await,
                 several => {

@@ -9,7 +9,7 @@ use crate::{
     error::Fault,
     output::Outputs,
     route::drive::{Drive, drive_alone},
-    sink::{SinkList, Sinks},
+    sink::{Flush, SinkList, Sinks},
     source::Feed,
 };
 use futures::future::BoxFuture;
@@ -84,12 +84,6 @@ pub(crate) struct Complete<C, H, P, T, K> {
     types: PhantomData<fn() -> (C, T)>,
 }
 
-/// The sinks of a handler, when the sources have ended.
-pub(crate) trait Flush: Send + Sync {
-    fn name(&self) -> &'static str;
-    fn flush(&self) -> BoxFuture<'_, Result<(), BoxError>>;
-}
-
 /// A handler of `M`.
 pub(crate) trait Mounted<C, M>: Flush {
     /// Runs as the only handler of its source: from here on every call is static.
@@ -116,6 +110,10 @@ where
     }
     fn flush(&self) -> BoxFuture<'_, Result<(), BoxError>> {
         Box::pin(self.sinks.flush())
+    }
+    #[cfg(feature = "rocksdb")]
+    fn stores(&self, found: &mut Vec<crate::store::Store>) {
+        self.sinks.stores(found);
     }
 }
 

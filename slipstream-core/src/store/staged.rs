@@ -51,45 +51,37 @@ impl Staged {
         Ok(())
     }
 
-    /// Writes all rows to the store as one, after which there are none here.
-    pub(crate) fn publish(&mut self) -> Result<(), StoreError> {
-        if self.rows.is_empty() {
-            return Ok(());
-        }
-        match self.rows.only() {
-            Some((key, value)) => self.store.set(key, value.map(|value| &**value))?,
-            None => self.store.write(self.batch())?,
-        }
-        self.clear();
-        Ok(())
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
     }
 
-    /// Drops all rows.
-    pub(crate) fn clear(&mut self) {
-        match Arc::get_mut(&mut self.rows) {
-            Some(rows) => *rows = Rows::default(),
-            None => self.rows = Arc::default(),
-        }
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
     }
 
-    fn batch(&self) -> WriteBatch {
-        let bytes: usize = self
-            .rows
-            .iter()
-            .map(|(key, value)| key.len() + value.map_or(0, |value| value.len()) + ROW_BYTES)
-            .sum();
-        let mut batch = WriteBatch::with_capacity_bytes(BATCH_BYTES + bytes);
-        // First, since a range deletion hides what the batch has written before it.
-        for cache in self.rows.cleared() {
-            let from: [u8; ID_BYTES] = cache.to_be_bytes();
-            batch.delete_range(from, cache.saturating_add(1).to_be_bytes());
-        }
-        for (key, value) in self.rows.iter() {
-            match value {
-                Some(value) => batch.put(key, value),
-                None => batch.delete(key),
-            }
-        }
-        batch
+    /// Takes all rows, to publish them.
+    pub(crate) fn take(&mut self) -> Arc<Rows> {
+        std::mem::take(&mut self.rows)
     }
+}
+
+/// All rows as one batch.
+pub(super) fn batch(rows: &Rows) -> WriteBatch {
+    let bytes: usize = rows
+        .iter()
+        .map(|(key, value)| key.len() + value.map_or(0, |value| value.len()) + ROW_BYTES)
+        .sum();
+    let mut batch = WriteBatch::with_capacity_bytes(BATCH_BYTES + bytes);
+    // First, since a range deletion hides what the batch has written before it.
+    for cache in rows.cleared() {
+        let from: [u8; ID_BYTES] = cache.to_be_bytes();
+        batch.delete_range(from, cache.saturating_add(1).to_be_bytes());
+    }
+    for (key, value) in rows.iter() {
+        match value {
+            Some(value) => batch.put(key, value),
+            None => batch.delete(key),
+        }
+    }
+    batch
 }
