@@ -1,28 +1,13 @@
 //! Every example is run, and prints what is checked in under `examples/expected`.
 #![allow(clippy::unwrap_used)]
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+mod built;
 
-/// The example's binary: `cargo test` builds it beside the tests'.
-fn binary(name: &str) -> PathBuf {
-    let tests = env::current_exe().unwrap();
-    let path = tests
-        .ancestors()
-        .nth(2)
-        .unwrap()
-        .join("examples")
-        .join(name)
-        .with_extension(env::consts::EXE_EXTENSION);
-    assert!(path.exists(), "{} is not built: run `cargo build --examples` first", path.display());
-    path
-}
+use built::example;
+use std::{fs, path::Path, process::Command};
 
 /// What it prints, run in a folder of its own.
 fn run(name: &str, folder: &Path) -> String {
-    let ran = Command::new(binary(name)).current_dir(folder).output().unwrap();
+    let ran = Command::new(example(name)).current_dir(folder).output().unwrap();
     assert!(ran.status.success(), "{name}: {}\n{}", ran.status, String::from_utf8_lossy(&ran.stderr));
     String::from_utf8(ran.stdout).unwrap()
 }
