@@ -99,6 +99,49 @@ fn a_cache_is_opened_with_the_formats_it_was_made_with() {
 }
 
 #[test]
+fn the_rows_of_a_store_are_these_bytes() {
+    let store = Store::in_memory().unwrap();
+    let numbers = store.cache::<(String, i8), Before>("numbers").unwrap();
+    let texts: Cache<u16, String> = store.cache_as("texts", ValueFormat::Json).unwrap();
+    texts.insert(&258, "a".to_owned()).unwrap();
+    numbers.insert(&("b", -1), Before { a: 7 }).unwrap();
+    let row = |id: u8, keys: &str, values: &str| {
+        let text = |text: &str| [&[0xa0 | u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+        let fields =
+            [text("id"), vec![id], text("layout"), vec![1], text("keys"), text(keys), text("values")];
+        [vec![0x84], fields.concat(), text(values)].concat()
+    };
+    let expected: [(&[u8], Vec<u8>); 5] = [
+        (b"\0\0\0\0\0", b"slipstream\0\0\0\x01".to_vec()),
+        (b"\0\0\0\0\x01numbers", row(1, "(string,i8)", "messagepack")),
+        (b"\0\0\0\0\x01texts", row(2, "u16", "json")),
+        (b"\0\0\0\x01b\0\x01\x7f", vec![0x81, 0xa1, b'a', 7]),
+        (b"\0\0\0\x02\x01\x02", b"\"a\"".to_vec()),
+    ];
+    let mut rows = store.db().raw_iterator();
+    rows.seek_to_first();
+    for (key, value) in &expected {
+        assert_eq!(rows.item(), Some((*key, &**value)), "{}", key.escape_ascii());
+        rows.next();
+    }
+    assert!(!rows.valid());
+}
+
+#[test]
+fn bytes_that_are_no_key_of_the_cache_are_an_error() {
+    let cache = Cache::<u16, u8>::in_memory().unwrap();
+    cache.insert(&1, 1).unwrap();
+    for key in [b"\0\0\0\x01\0", b"\0\0\0\x01\0\x02\x03".as_slice()] {
+        let db = cache.store().db();
+        db.put(key, b"\x01").unwrap();
+        let errors: Vec<_> = cache.keys().filter_map(Result::err).collect();
+        assert!(matches!(errors[..], [StoreError::Key { .. }]), "{errors:?}");
+        assert!(errors[0].source().unwrap().to_string().contains("`u16`"), "{errors:?}");
+        db.delete(key).unwrap();
+    }
+}
+
+#[test]
 fn threads_that_open_one_new_cache_get_one() {
     let store = Store::in_memory().unwrap();
     let barrier = std::sync::Barrier::new(8);

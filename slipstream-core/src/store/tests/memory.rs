@@ -104,7 +104,7 @@ fn openings_leave_no_memory_behind() {
     grows_at_most(4 << 20, || {
         // Where there is a file system in memory: an opening waits for the disk several times.
         let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-        growth(100, 300, |round| {
+        growth(50, 150, |round| {
             let cache = Cache::<u32, String>::open(directory.path()).unwrap();
             cache.insert(&(round % 10), "value".to_owned()).unwrap();
             assert!(cache.iter().count() > 0);

@@ -4,4 +4,5 @@ mod child;
 mod damage;
 mod formats;
 mod memory;
+mod merge;
 mod opening;
