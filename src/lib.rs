@@ -80,9 +80,9 @@
 //! as keys. All are additive.
 pub use slipstream_core::{
     AsKey, AsyncIterable, BoxError, Distance, Emitter, Error, Flow, FromItem, Handler, Interval, IntoContext,
-    Items, Iter, Key, KeyError, Message, Mount, Output, PrefixOf, Result, Routes, Sink, SinkAsync,
-    SourceName, Timestamp, TimestampError, builder, flow, in_message, interval, iter, key, one, output,
-    print, sink_async, source,
+    Items, Iter, Key, KeyError, Line, Message, Mount, Output, Position, Positions, PrefixOf, Replay,
+    ReplayError, Result, Routes, Sink, SinkAsync, SourceName, Timestamp, TimestampError, builder, flow,
+    in_message, interval, iter, key, one, output, print, replay, sink_async, source,
 };
 #[cfg(feature = "rocksdb")]
 pub use slipstream_core::{Cache, Store, StoreError, ValueFormat, cache, store};

@@ -24,7 +24,7 @@ use std::{
     },
     time::Duration,
 };
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
 #[cfg(feature = "rocksdb")]
 use crate::store::{Store, StoreError};
@@ -80,7 +80,11 @@ pub(crate) struct Commit {
 impl Commit {
     /// The commits of a flow over `store`, if the flow knows of one when it starts.
     #[cfg(feature = "rocksdb")]
-    pub(crate) fn new(settings: Settings, store: Option<Store>, sources: Vec<Arc<str>>) -> Result<Self, BoxError> {
+    pub(crate) fn new(
+        settings: Settings,
+        store: Option<Store>,
+        sources: Vec<Arc<str>>,
+    ) -> Result<Self, BoxError> {
         let commit = Commit {
             settings,
             store: OnceLock::new(),
@@ -182,18 +186,25 @@ impl Commit {
         }
     }
 
-    /// Commits each interval, and when one is due before; ends only with an error.
-    pub(crate) async fn keep(&self, sinks: &[Arc<dyn Flush>]) -> Error {
+    /// Commits each interval, and when one is due before, until the sources have ended. A commit that
+    /// has begun is never left in the middle.
+    pub(crate) async fn keep(
+        &self,
+        sinks: &[Arc<dyn Flush>],
+        mut ended: oneshot::Receiver<()>,
+    ) -> Result<(), Error> {
         // Nothing to commit, and no timer needed, until a store is known.
-        self.due.notified().await;
+        tokio::select! {
+            () = self.due.notified() => {}
+            _ = &mut ended => return Ok(()),
+        }
         loop {
             tokio::select! {
                 () = tokio::time::sleep(self.settings.every) => {}
                 () = self.due.notified() => {}
+                _ = &mut ended => return Ok(()),
             }
-            if let Err(error) = self.commit(sinks).await {
-                return error;
-            }
+            self.commit(sinks).await?;
         }
     }
 
@@ -213,9 +224,8 @@ impl Commit {
             crash_point("flushed");
             // 3. On a thread of its own: it waits for the disk.
             let (writing, sync) = (store.clone(), self.settings.sync);
-            let written = tokio::task::spawn_blocking(move || {
-                writing.write_frozen(&frozen, sync).map(|()| frozen)
-            });
+            let written =
+                tokio::task::spawn_blocking(move || writing.write_frozen(&frozen, sync).map(|()| frozen));
             let frozen = match written.await {
                 Ok(Ok(frozen)) => frozen,
                 Ok(Err(cause)) => return Err(Error::Commit { cause: cause.into() }),

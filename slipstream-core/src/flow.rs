@@ -10,8 +10,11 @@ use crate::{
     stop::Stop,
 };
 use futures::future::BoxFuture;
-use std::{collections::HashMap, fmt, pin::pin, sync::Arc, time::Duration};
-use tokio::task::{Id, JoinError, JoinSet};
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
+use tokio::{
+    sync::oneshot,
+    task::{Id, JoinError, JoinSet},
+};
 
 type Mounting<C> = Box<dyn for<'c> FnOnce(&'c C, &mut Routes<'c, C>) -> Result<(), BoxError> + Send>;
 
@@ -149,7 +152,11 @@ struct Keeping {
 
 impl Keeping {
     #[cfg(feature = "rocksdb")]
-    fn open<C: Send + Sync + 'static>(self, settings: Settings, routes: &mut Routes<'_, C>) -> Result<Commit, Error> {
+    fn open<C: Send + Sync + 'static>(
+        self,
+        settings: Settings,
+        routes: &mut Routes<'_, C>,
+    ) -> Result<Commit, Error> {
         use crate::store::StoreError;
         let mut stores = Vec::from_iter(self.store);
         routes.flushes().iter().for_each(|sinks| sinks.stores(&mut stores));
@@ -172,7 +179,9 @@ impl Keeping {
             let missing = |what: &str| Error::Positions { origin: origin.to_owned(), what: what.to_owned() };
             let name = name.ok_or_else(|| missing("a name, which its `identity()` has to give"))?;
             let store = store.as_ref().ok_or_else(|| {
-                missing("a store for its positions: a `Cache` among the sinks says which, or `.store(&store)`")
+                missing(
+                    "a store for its positions: a `Cache` among the sinks says which, or `.store(&store)`",
+                )
             })?;
             let start = store.positions(name).map_err(|cause| Error::Store { cause: cause.into() })?;
             starts.push(start);
@@ -184,7 +193,11 @@ impl Keeping {
     }
 
     #[cfg(not(feature = "rocksdb"))]
-    fn open<C: Send + Sync + 'static>(self, settings: Settings, routes: &mut Routes<'_, C>) -> Result<Commit, Error> {
+    fn open<C: Send + Sync + 'static>(
+        self,
+        settings: Settings,
+        routes: &mut Routes<'_, C>,
+    ) -> Result<Commit, Error> {
         if let Some((origin, _)) = routes.kept().find(|(_, kept)| kept.is_some()) {
             let what = "a store for its positions, which the feature `rocksdb` has".to_owned();
             return Err(Error::Positions { origin: origin.to_owned(), what });
@@ -224,30 +237,32 @@ impl Running {
     /// Reads the sources to their end, and commits meanwhile; the first error stops the flow.
     async fn run(&mut self) -> Result<(), Error> {
         let Running { shared, tasks, origins, sinks } = self;
-        let failed = {
-            let mut keep = pin!(shared.commit.keep(sinks));
-            let mut ended = pin!(all_ended(tasks, origins, &shared.stop));
-            tokio::select! {
-                first = &mut ended => first.map(|error| (error, false)),
-                error = &mut keep => {
-                    shared.stop.set();
-                    // Those that fail now fail because of this.
-                    ended.await;
-                    Some((error, true))
-                }
-            }
+        let (done, ended) = oneshot::channel();
+        let sources = async {
+            let failed = all_ended(tasks, origins, &shared.stop).await;
+            // Nobody listens any more where a commit has failed.
+            let _ = done.send(());
+            failed
         };
-        // What is published is committed, also when a handler has stopped the flow.
-        let commit_failed = matches!(failed, Some((_, true)));
-        let committed = shared.commit.end(sinks, commit_failed).await;
-        match (failed, committed) {
-            (Some((first, _)), Err(second)) => {
-                tracing::error!("after another error: {second:?}");
-                Err(first)
+        let commits = async {
+            let kept = shared.commit.keep(sinks, ended).await;
+            let is_first = kept.is_err() && !shared.stop.is_set();
+            if kept.is_err() {
+                shared.stop.set();
             }
-            (Some((first, _)), Ok(())) => Err(first),
-            (None, committed) => committed,
+            (kept, is_first)
+        };
+        let (failed, (kept, commit_was_first)) = tokio::join!(sources, commits);
+        // What is published is committed, also when a handler has stopped the flow.
+        let committed = shared.commit.end(sinks, kept.is_err()).await;
+        let mut errors = if commit_was_first { vec![kept.err(), failed] } else { vec![failed, kept.err()] };
+        errors.push(committed.err());
+        let mut errors = errors.into_iter().flatten();
+        let first = errors.next();
+        for error in errors {
+            tracing::error!("after another error: {error:?}");
         }
+        first.map_or(Ok(()), Err)
     }
 }
 

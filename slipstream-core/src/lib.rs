@@ -7,9 +7,9 @@
 //!
 //! Imports run downwards only; a test checks it.
 pub mod builder;
-mod commit;
 #[cfg(feature = "rocksdb")]
 pub mod cache;
+mod commit;
 mod error;
 mod flow;
 mod handler;

@@ -208,7 +208,8 @@ impl<K: Key, V: Serialize + DeserializeOwned + Send + Sync + 'static> Cache<K, V
     /// As [`get`](Self::get).
     pub fn is_empty(&self) -> Result<bool, StoreError> {
         let (mut from, mut to) = self.whole();
-        view::first(&self.table, &mut from, &mut to, Direction::Forward, |_, _| Ok(())).map(|first| first.is_none())
+        view::first(&self.table, &mut from, &mut to, Direction::Forward, |_, _| Ok(()))
+            .map(|first| first.is_none())
     }
 
     /// The row with the least key.

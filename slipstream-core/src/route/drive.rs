@@ -13,8 +13,8 @@
 use super::turn::Turn;
 use crate::{
     BoxError,
-    error::{Cause, Fault, FaultOf, panic_message},
     commit::Commit,
+    error::{Cause, Fault, FaultOf, panic_message},
     position::Position,
     source::{Chunk, Feed},
     stop::Stop,
@@ -210,7 +210,11 @@ pub(crate) async fn drive<I: Send, T: TurnOn<I>>(
             }
             Next::Unasked => message.handle_unasked(drive).await?,
             Next::End => {
-                return if message.during(Turns::end)? { message.handle_unasked(drive).await } else { Ok(()) };
+                return if message.during(Turns::end)? {
+                    message.handle_unasked(drive).await
+                } else {
+                    Ok(())
+                };
             }
         }
     }

@@ -91,7 +91,9 @@ pub trait AsyncIterable: 'static {
     /// ```
     fn open_at(&self, start: Positions) -> impl Stream<Item = (Position, Self::Item)> + Send + 'static {
         let _ = start;
-        self.open().enumerate().map(|(at, item)| (Position::new(0, i64::try_from(at).unwrap_or(i64::MAX)), item))
+        self.open()
+            .enumerate()
+            .map(|(at, item)| (Position::new(0, i64::try_from(at).unwrap_or(i64::MAX)), item))
     }
 
     /// A name, equal for two values that are one source. Without it a source is known by its place

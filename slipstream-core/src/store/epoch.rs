@@ -13,8 +13,8 @@
 //! readers look at the layers, so a row on its way down is never missing from both; only one layer is
 //! ever closing.
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use rocksdb::WriteOptions;
 
@@ -64,11 +64,18 @@ pub(super) struct Epochs {
     /// About how many bytes of rows the active layer has.
     active_bytes: AtomicUsize,
     layers: RwLock<Layers>,
+    /// Held while a batch is written: a flow that was dropped may still be at it.
+    writing: Mutex<()>,
+    /// Counts the flows that have begun or given up, so that a batch of an earlier one is not written.
+    turn: AtomicU64,
 }
 
 /// What a commit has taken out of the active layer, until it is written.
 #[derive(Debug)]
-pub(crate) struct Frozen(Arc<Rows>);
+pub(crate) struct Frozen {
+    rows: Arc<Rows>,
+    turn: u64,
+}
 
 /// What each row weighs besides its bytes: its place in the map, and two counted pointers.
 const ROW_BYTES: usize = 96;
@@ -79,10 +86,13 @@ impl Store {
     /// # Errors
     /// [`StoreError::Running`] when another flow does already.
     pub(crate) fn begin_epochs(&self, sources: Vec<Arc<str>>) -> Result<(), StoreError> {
+        // What a dropped flow is still writing is there before this one looks where it stands.
+        let _written = self.inner.epochs.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut layers = self.layers_mut();
         if self.inner.epochs.running.swap(true, Ordering::AcqRel) {
             return Err(StoreError::Running { path: self.name() });
         }
+        self.inner.epochs.turn.fetch_add(1, Ordering::Relaxed);
         *layers = Layers { sources, ..Layers::default() };
         self.inner.epochs.active_bytes.store(0, Ordering::Relaxed);
         Ok(())
@@ -92,7 +102,9 @@ impl Store {
     /// outside of messages in the meantime.
     pub(crate) fn end_epochs(&self) -> bool {
         let mut layers = self.layers_mut();
-        if !layers.failed && (!layers.active.is_empty() || !layers.moved.is_empty() || layers.closing.is_some()) {
+        if !layers.failed
+            && (!layers.active.is_empty() || !layers.moved.is_empty() || layers.closing.is_some())
+        {
             return false;
         }
         *layers = Layers::default();
@@ -103,6 +115,7 @@ impl Store {
     /// A commit has failed: what is not in RocksDB is dropped, and nothing more is published.
     pub(crate) fn fail_epochs(&self) {
         let mut layers = self.layers_mut();
+        self.inner.epochs.turn.fetch_add(1, Ordering::Relaxed);
         *layers = Layers { failed: true, ..Layers::default() };
     }
 
@@ -122,7 +135,11 @@ impl Store {
 
     /// Moves a message's rows and position into the active layer, whole. Without a running flow (a
     /// message of a test) the rows go to RocksDB at once.
-    pub(crate) fn publish(&self, rows: Arc<Rows>, moved: Option<(Place, Position)>) -> Result<(), StoreError> {
+    pub(crate) fn publish(
+        &self,
+        rows: Arc<Rows>,
+        moved: Option<(Place, Position)>,
+    ) -> Result<(), StoreError> {
         if !self.inner.epochs.running.load(Ordering::Acquire) {
             return match rows.only() {
                 _ if rows.is_empty() => Ok(()),
@@ -187,15 +204,19 @@ impl Store {
             }
         }
         layers.closing = Some(Arc::clone(&rows));
-        Some(Frozen(rows))
+        Some(Frozen { rows, turn: self.inner.epochs.turn.load(Ordering::Relaxed) })
     }
 
     /// Second step: one batch, which RocksDB has whole or not at all. It may block on the disk.
-    pub(crate) fn write_frozen(&self, Frozen(rows): &Frozen, sync: bool) -> Result<(), StoreError> {
+    pub(crate) fn write_frozen(&self, frozen: &Frozen, sync: bool) -> Result<(), StoreError> {
+        let _writing = self.inner.epochs.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        if frozen.turn != self.inner.epochs.turn.load(Ordering::Relaxed) {
+            return Err(StoreError::CommitFailed { path: self.name() });
+        }
         let mut options = WriteOptions::default();
         options.disable_wal(self.inner.in_memory);
         options.set_sync(sync && !self.inner.in_memory);
-        self.write_with(super::staged::batch(rows), &options)
+        self.write_with(super::staged::batch(&frozen.rows), &options)
     }
 
     /// Last step: the closing layer is gone, since RocksDB has its rows.

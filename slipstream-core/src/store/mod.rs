@@ -46,6 +46,8 @@ use catalogue::Catalogue;
 use database::Database;
 
 pub(crate) use cursor::Lent;
+#[cfg(test)]
+pub(crate) use epoch::Frozen;
 pub use error::StoreError;
 pub use format::ValueFormat;
 pub(crate) use merge::{Below, Direction, Taken, step, visible};

@@ -67,10 +67,8 @@ impl Staged {
 
 /// All rows as one batch.
 pub(super) fn batch(rows: &Rows) -> WriteBatch {
-    let bytes: usize = rows
-        .iter()
-        .map(|(key, value)| key.len() + value.map_or(0, |value| value.len()) + ROW_BYTES)
-        .sum();
+    let bytes: usize =
+        rows.iter().map(|(key, value)| key.len() + value.map_or(0, |value| value.len()) + ROW_BYTES).sum();
     let mut batch = WriteBatch::with_capacity_bytes(BATCH_BYTES + bytes);
     // First, since a range deletion hides what the batch has written before it.
     for cache in rows.cleared() {
