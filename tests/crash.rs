@@ -92,7 +92,11 @@ fn child() {
 
 fn command(folder: &Path) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["child", "--exact"]).env("SLIPSTREAM_CRASH_FOLDER", folder).env_remove("SLIPSTREAM_CRASH").env("RUST_BACKTRACE", "0");
+    command
+        .args(["child", "--exact"])
+        .env("SLIPSTREAM_CRASH_FOLDER", folder)
+        .env_remove("SLIPSTREAM_CRASH")
+        .env("RUST_BACKTRACE", "0");
     command
 }
 
@@ -149,7 +153,8 @@ fn next(seed: &mut u64) -> u64 {
 fn killed_at_random_times_the_state_is_exact() {
     let number = |name: &str| env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
-    let mut seed = number("SLIPSTREAM_SEED").unwrap_or(u64::try_from(clock % u128::from(u64::MAX)).unwrap()).max(1);
+    let mut seed =
+        number("SLIPSTREAM_SEED").unwrap_or(u64::try_from(clock % u128::from(u64::MAX)).unwrap()).max(1);
     println!("SLIPSTREAM_SEED={seed}");
     let mut left = number("SLIPSTREAM_CRASHES").unwrap_or(30);
     while left > 0 {
@@ -157,7 +162,9 @@ fn killed_at_random_times_the_state_is_exact() {
         inputs(folder.path());
         let (began, mut kills) = (seed, 0);
         // A run begins anew where the last one was killed, until it gets through.
-        while left > 0 && !run(folder.path(), None, Some(Duration::from_micros(next(&mut seed) % 150_000))).success() {
+        while left > 0
+            && !run(folder.path(), None, Some(Duration::from_micros(next(&mut seed) % 150_000))).success()
+        {
             left -= 1;
             kills += 1;
         }

@@ -142,7 +142,7 @@ impl Commit {
                 }
                 staged.take()
             }
-            _ => Arc::default(),
+            _ => crate::store::Rows::default(),
         };
         // A source with positions has no business here without a store: the flow has seen to it.
         let Some(store) = self.store.get() else { return Ok(()) };

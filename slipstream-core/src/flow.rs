@@ -110,14 +110,17 @@ impl<C: Send + Sync + 'static> Flow<C> {
     ///
     /// # Errors
     /// The first [`Error`], boxed. The other sources then stop, the messages they have in hand are
-    /// finished, and the sinks are flushed before it is returned.
+    /// finished, and what is published is committed before it is returned. Where a commit itself has
+    /// failed, what it should have stored is dropped, and the caches show the commit before.
     ///
     /// # Panics
-    /// Only when polled outside of a tokio runtime. Panics of handlers are errors.
+    /// Only when polled outside of a tokio runtime, or, where state is kept, in one without its timers
+    /// (`enable_time`, or `#[tokio::main]`). Panics of handlers are errors.
     ///
     /// # Cancel safety
-    /// Dropping the future ends the tasks where they wait: a message in hand is dropped whole, none
-    /// of its cache writes is made, outputs already sent stand, and the sinks are not flushed.
+    /// Dropping the future is like a crash: the tasks end where they wait, a message in hand is dropped
+    /// whole, state and positions are those of the last commit, outputs already sent stand, and the
+    /// sinks are not flushed.
     pub fn run<A: IntoContext<C>>(self, context: A) -> BoxFuture<'static, Result<(), BoxError>> {
         let context = context.into_context();
         let starting = Starting { mounts: self.mounts, settings: self.settings, keeping: self.keeping };

@@ -23,6 +23,9 @@ pub(crate) struct Transaction {
 
 thread_local! {
     static CURRENT: Cell<Option<Box<Transaction>>> = const { Cell::new(None) };
+    /// False only where nothing is staged in the transaction that is set, so that the publication of
+    /// a message that was in touch with no cache is one look.
+    static TOUCHED: Cell<bool> = const { Cell::new(true) };
 }
 
 /// Calls `f` with the transaction of the message in hand, or with `None` outside of a message.
@@ -36,8 +39,21 @@ pub(crate) fn with<R>(f: impl FnOnce(Option<&mut Transaction>) -> R) -> R {
             CURRENT.set(self.0.take());
         }
     }
+    TOUCHED.set(true);
     let mut current = PutBack(CURRENT.take());
     f(current.0.as_deref_mut())
+}
+
+/// Whether the message in hand may have written something, or been asked whether it has.
+#[inline]
+pub(crate) fn is_touched() -> bool {
+    TOUCHED.get()
+}
+
+/// What it has written is published: it is as a new one.
+#[inline]
+pub(crate) fn untouched() {
+    TOUCHED.set(false);
 }
 
 /// Runs `f` as part of the message that `transaction` belongs to. What was set before is set again
@@ -49,9 +65,11 @@ pub(crate) fn during<R>(transaction: &mut Option<Box<Transaction>>, f: impl FnOn
         #[inline]
         fn drop(&mut self) {
             *self.0 = CURRENT.replace(self.0.take());
+            TOUCHED.set(true);
         }
     }
     *transaction = CURRENT.replace(transaction.take());
+    TOUCHED.set(true);
     let _swapped = Swapped(transaction);
     f()
 }

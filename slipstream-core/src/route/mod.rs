@@ -11,6 +11,7 @@
 mod drive;
 mod mounting;
 mod turn;
+mod turns;
 mod via;
 
 pub(crate) use drive::{Drive, Shared};
@@ -27,6 +28,7 @@ use crate::{
 use futures::{Stream, StreamExt, future::BoxFuture};
 use mounting::Mounted;
 use std::{any::Any, fmt, marker::PhantomData, sync::Arc};
+use turns::Several;
 use via::{MountedOn, PipedVia, Via};
 
 /// The routes of a flow that is starting.
@@ -294,10 +296,10 @@ impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> AnyRoute<C> for
         Box::pin(async move {
             let Some(mut feed) = feed else { return Ok(()) };
             let ended = match handlers.as_slice() {
-                [only] if !only.is_piped() => only.run_alone(&context, &mut *feed, &drive).await,
+                [only] => only.run_alone(&context, &mut *feed, &drive).await,
                 several => {
                     let turns: Vec<_> = several.iter().map(|handler| handler.turn(&context)).collect();
-                    drive::drive(turns, &mut *feed, &drive).await
+                    drive::drive(Several::new(turns), &mut *feed, &drive).await
                 }
             };
             ended.map_err(|fault: Fault| fault.of(&origin))

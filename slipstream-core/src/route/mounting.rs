@@ -8,7 +8,10 @@ use crate::{
     BoxError, Handler,
     error::Fault,
     output::Outputs,
-    route::drive::{Drive, drive_alone},
+    route::{
+        drive::{Drive, drive},
+        turns::Alone,
+    },
     sink::{Flush, SinkList, Sinks},
     source::Feed,
 };
@@ -129,9 +132,9 @@ where
         &'a self,
         context: &'a C,
         feed: &'a mut dyn Feed<H::Item>,
-        drive: &'a Drive,
+        shared: &'a Drive,
     ) -> BoxFuture<'a, Result<(), Fault>> {
-        Box::pin(drive_alone(turn(self, context), feed, drive))
+        Box::pin(drive(Alone::new(turn(self, context)), feed, shared))
     }
     fn turn<'a>(&'a self, context: &'a C) -> Box<dyn Turn<H::Item> + 'a> {
         Box::new(turn(self, context))

@@ -15,11 +15,26 @@ use std::{
 
 /// A handler of `M`, one message at a time.
 pub(crate) trait Turn<M>: Send {
-    /// Begins with an item, or goes on without one: the handler, and the sinks inside. A message
-    /// may begin several items, one after the other.
-    fn poll_call(&mut self, item: Option<M>, cx: &mut Context<'_>) -> Poll<Result<(), Fault>>;
+    /// Begins with an item, and goes on as far as it gets: the handler, and the sinks inside. A
+    /// message may begin several items, one after the other.
+    fn begin(&mut self, item: M, cx: &mut Context<'_>) -> Poll<Result<(), Fault>>;
+    /// Goes on with an item that was pending; where none was, with what its pipe has of itself.
+    fn go_on(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>>;
     /// When all handlers of the message are done: the sinks outside.
-    fn poll_deliver(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>>;
+    fn deliver(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>>;
+    /// Whether its pipe has something to handle that no message brought.
+    fn poll_unasked(&mut self, cx: &mut Context<'_>) -> bool {
+        let _ = cx;
+        false
+    }
+    /// The source has ended. Whether its pipe may still have something to handle.
+    fn end(&mut self) -> bool {
+        false
+    }
+    /// Whether its pipe has ended, so that no message reaches it any more.
+    fn has_ended(&self) -> bool {
+        false
+    }
     /// Drops whatever is not finished.
     fn give_up(&mut self);
     /// The handler's name.
@@ -75,33 +90,29 @@ where
     Delivering: Future<Output = (Vec<T>, Result<(), BoxError>)> + Send,
 {
     #[inline]
-    fn poll_call(&mut self, item: Option<H::Item>, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
-        let Complete { way, sinks, name, .. } = self.handled;
-        let returned = match item {
+    fn begin(&mut self, item: H::Item, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        let out = self.handled.way.emitter(&mut self.outputs);
+        let calling = (self.call)(item, out);
+        let returned = if H::WAITS {
+            self.calling.put(calling);
+            ready!(self.calling.poll(cx))
+        } else {
             // A sync handler's future is ready as it comes: no place need be kept for it.
-            Some(item) if !H::WAITS => {
-                let calling = (self.call)(item, way.emitter(&mut self.outputs));
-                ready!(pin!(calling).poll(cx))
-            }
-            Some(item) => {
-                self.calling.put((self.call)(item, way.emitter(&mut self.outputs)));
-                ready!(self.calling.poll(cx))
-            }
-            None => ready!(self.calling.poll(cx)),
+            ready!(pin!(calling).poll(cx))
         };
-        if let Err(error) = way.give(returned, &mut self.outputs) {
-            return Poll::Ready(Err(FaultOf::new(name, Cause::Handler(error))));
+        Poll::Ready(self.take(returned))
+    }
+
+    fn go_on(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        if self.calling.is_empty() {
+            return Poll::Ready(Ok(()));
         }
-        let fresh = self.outputs.get(self.staged..).unwrap_or_default();
-        if let Err(error) = fresh.iter().try_for_each(|output| sinks.stage(output)) {
-            return Poll::Ready(Err(FaultOf::new(name, Cause::Sink(error))));
-        }
-        self.staged = self.outputs.len();
-        Poll::Ready(Ok(()))
+        let returned = ready!(self.calling.poll(cx));
+        Poll::Ready(self.take(returned))
     }
 
     #[inline]
-    fn poll_deliver(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+    fn deliver(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         let Complete { sinks, name, .. } = self.handled;
         let sent = if K::WAIT {
             if self.delivering.is_empty() {
@@ -131,6 +142,26 @@ where
 
     fn name(&self) -> &'static str {
         self.handled.name
+    }
+}
+
+impl<C, H, P, T, K, Call, Calling, Deliver, Delivering>
+    TurnOf<'_, C, H, P, T, K, Call, Calling, Deliver, Delivering>
+where
+    H: Handler<C>,
+    P: Outputs<H::Output, H::Emit, Item = T>,
+    K: Sinks<T>,
+{
+    /// Takes what the handler has returned: its outputs, into the sinks inside.
+    #[inline]
+    fn take(&mut self, returned: H::Output) -> Result<(), Fault> {
+        let Complete { way, sinks, name, .. } = self.handled;
+        way.give(returned, &mut self.outputs).map_err(|error| FaultOf::new(name, Cause::Handler(error)))?;
+        let fresh = self.outputs.get(self.staged..).unwrap_or_default();
+        let staged = fresh.iter().try_for_each(|output| sinks.stage(output));
+        staged.map_err(|error| FaultOf::new(name, Cause::Sink(error)))?;
+        self.staged = self.outputs.len();
+        Ok(())
     }
 }
 

@@ -1,9 +1,5 @@
 //! How a source's item becomes what a handler takes: by a conversion, or through pipes.
-use super::{
-    drive::{Drive, TurnOn},
-    mounting::Mounted,
-    turn::Turn,
-};
+use super::{drive::Drive, mounting::Mounted, turn::Turn, turns::Alone};
 use crate::{
     BoxError,
     error::{Cause, Fault, FaultOf},
@@ -12,14 +8,13 @@ use crate::{
 };
 use futures::future::BoxFuture;
 use std::{
+    any::Any,
     sync::Arc,
     task::{Context, Poll, ready},
 };
 
 /// A handler that is mounted on a source of `I`.
 pub(crate) trait MountedOn<C, I>: Send + Sync {
-    /// Whether a pipe lies between, so that it cannot run alone.
-    fn is_piped(&self) -> bool;
     /// Runs as the only handler of the source.
     fn run_alone<'a>(
         &'a self,
@@ -28,13 +23,21 @@ pub(crate) trait MountedOn<C, I>: Send + Sync {
         drive: &'a Drive,
     ) -> BoxFuture<'a, Result<(), Fault>>;
     /// Prepares to run as one of several.
-    fn turn<'a>(&'a self, context: &'a C) -> Box<dyn TurnOn<I> + 'a>;
+    fn turn<'a>(&'a self, context: &'a C) -> Box<dyn Turn<I> + 'a>;
 }
 
 /// By a conversion.
 pub(crate) struct Via<F, C, M> {
     pub(crate) take: F,
     pub(crate) handler: Arc<dyn Mounted<C, M>>,
+}
+
+impl<F, C: 'static, M: 'static> Via<F, C, M> {
+    /// The handler itself where it takes an `I` as it is: it needs no detour per message. Only one
+    /// conversion is from a type to itself, and that one does nothing.
+    fn direct<I: 'static>(&self) -> Option<&Arc<dyn Mounted<C, I>>> {
+        (&self.handler as &dyn Any).downcast_ref()
+    }
 }
 
 impl<C, I, M, F> MountedOn<C, I> for Via<F, C, M>
@@ -44,23 +47,26 @@ where
     M: Send + 'static,
     F: Fn(I) -> Result<M, BoxError> + Send + Sync,
 {
-    fn is_piped(&self) -> bool {
-        false
-    }
     fn run_alone<'a>(
         &'a self,
         context: &'a C,
         feed: &'a mut dyn Feed<I>,
         drive: &'a Drive,
     ) -> BoxFuture<'a, Result<(), Fault>> {
+        if let Some(handler) = self.direct() {
+            return handler.run_alone(context, feed, drive);
+        }
         Box::pin(async move {
             let name = self.handler.name();
             let mut feed = Taken { feed, take: &self.take, name, chunk: Chunk::new(), refused: None };
             self.handler.run_alone(context, &mut feed, drive).await
         })
     }
-    fn turn<'a>(&'a self, context: &'a C) -> Box<dyn TurnOn<I> + 'a> {
-        Box::new(TurnVia { take: &self.take, turn: self.handler.turn(context), begun: false })
+    fn turn<'a>(&'a self, context: &'a C) -> Box<dyn Turn<I> + 'a> {
+        match self.direct() {
+            Some(handler) => handler.turn(context),
+            None => Box::new(TurnVia { take: &self.take, turn: self.handler.turn(context) }),
+        }
     }
 }
 
@@ -97,46 +103,31 @@ impl<I: Send, M, F: Fn(I) -> Result<M, BoxError> + Sync> Feed<M> for Taken<'_, I
     }
 }
 
-/// One of several handlers.
+/// A handler of `M` as one of `I`.
 struct TurnVia<'a, F, M> {
     take: &'a F,
     turn: Box<dyn Turn<M> + 'a>,
-    begun: bool,
 }
 
-impl<I: Clone, M, F> TurnOn<I> for TurnVia<'_, F, M>
+impl<I, M, F> Turn<I> for TurnVia<'_, F, M>
 where
     F: Fn(I) -> Result<M, BoxError> + Sync,
 {
     #[inline]
-    fn poll_call(
-        &mut self,
-        item: &mut Option<I>,
-        last: bool,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<(), Fault>> {
-        let item = if self.begun {
-            None
-        } else {
-            // Nothing to take: a pipe of another handler has something that no message brought.
-            let Some(item) = (if last { item.take() } else { item.clone() }) else {
-                return Poll::Ready(Ok(()));
-            };
-            match (self.take)(item) {
-                Ok(item) => Some(item),
-                Err(error) => return Poll::Ready(Err(FaultOf::new(self.turn.name(), Cause::Item(error)))),
-            }
-        };
-        let polled = self.turn.poll_call(item, cx);
-        self.begun = polled.is_pending();
-        polled
+    fn begin(&mut self, item: I, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        match (self.take)(item) {
+            Ok(item) => self.turn.begin(item, cx),
+            Err(error) => Poll::Ready(Err(FaultOf::new(self.turn.name(), Cause::Item(error)))),
+        }
+    }
+    fn go_on(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        self.turn.go_on(cx)
     }
     #[inline]
-    fn poll_deliver(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
-        self.turn.poll_deliver(cx)
+    fn deliver(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        self.turn.deliver(cx)
     }
     fn give_up(&mut self) {
-        self.begun = false;
         self.turn.give_up();
     }
     fn name(&self) -> &'static str {
@@ -159,20 +150,23 @@ where
     M: Send + 'static,
     F: Fn(J) -> Result<M, BoxError> + Send + Sync,
 {
-    fn is_piped(&self) -> bool {
-        true
-    }
     fn run_alone<'a>(
         &'a self,
         context: &'a C,
         feed: &'a mut dyn Feed<I>,
         drive: &'a Drive,
     ) -> BoxFuture<'a, Result<(), Fault>> {
-        Box::pin(super::drive::drive([self.turn(context)], feed, drive))
+        Box::pin(super::drive::drive(Alone::new(self.piped(context)), feed, drive))
     }
-    fn turn<'a>(&'a self, context: &'a C) -> Box<dyn TurnOn<I> + 'a> {
+    fn turn<'a>(&'a self, context: &'a C) -> Box<dyn Turn<I> + 'a> {
+        Box::new(self.piped(context))
+    }
+}
+
+impl<I: Send + 'static, J, F, C, M> PipedVia<I, J, F, C, M> {
+    fn piped<'a>(&'a self, context: &'a C) -> PipedTurn<'a, I, J, F, M> {
         let turn = self.handler.turn(context);
-        Box::new(PipedTurn { pipe: Piped::new(&self.pipes), take: &self.take, turn, state: State::Idle })
+        PipedTurn { pipe: Piped::new(&self.pipes), take: &self.take, turn, state: State::Idle }
     }
 }
 
@@ -195,50 +189,44 @@ enum State<J> {
     Handling,
 }
 
-impl<I, J, M, F> TurnOn<I> for PipedTurn<'_, I, J, F, M>
+impl<I, J, M, F> Turn<I> for PipedTurn<'_, I, J, F, M>
 where
-    I: Clone + Send + 'static,
+    I: Send + 'static,
     J: Send,
     F: Fn(J) -> Result<M, BoxError> + Sync,
 {
-    fn poll_call(
-        &mut self,
-        item: &mut Option<I>,
-        last: bool,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<(), Fault>> {
+    fn begin(&mut self, item: I, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        self.pipe.put(item, cx);
+        self.state = State::Flowing;
+        self.go_on(cx)
+    }
+    fn go_on(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         loop {
             let given = match std::mem::replace(&mut self.state, State::Flowing) {
-                State::Handling => {
-                    self.state = State::Handling;
-                    ready!(self.turn.poll_call(None, cx))?;
-                    self.state = State::Flowing;
-                    continue;
-                }
                 State::Unasked(given) => given,
-                State::Idle => {
-                    if let Some(item) = if last { item.take() } else { item.clone() } {
-                        self.pipe.put(item, cx);
-                    }
-                    continue;
-                }
-                State::Flowing => match ready!(self.pipe.poll(cx)) {
+                State::Idle | State::Flowing => match ready!(self.pipe.poll(cx)) {
                     Flowed::Gave(given) => given,
                     Flowed::Asks | Flowed::Ended => {
                         self.state = State::Idle;
                         return Poll::Ready(Ok(()));
                     }
                 },
+                State::Handling => {
+                    self.state = State::Handling;
+                    ready!(self.turn.go_on(cx))?;
+                    self.state = State::Flowing;
+                    continue;
+                }
             };
-            let taken =
-                (self.take)(given).map_err(|error| FaultOf::new(self.turn.name(), Cause::Item(error)))?;
+            let taken = (self.take)(given);
+            let taken = taken.map_err(|error| FaultOf::new(self.turn.name(), Cause::Item(error)))?;
             self.state = State::Handling;
-            ready!(self.turn.poll_call(Some(taken), cx))?;
+            ready!(self.turn.begin(taken, cx))?;
             self.state = State::Flowing;
         }
     }
-    fn poll_deliver(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
-        self.turn.poll_deliver(cx)
+    fn deliver(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        self.turn.deliver(cx)
     }
     fn poll_unasked(&mut self, cx: &mut Context<'_>) -> bool {
         if let State::Idle = self.state

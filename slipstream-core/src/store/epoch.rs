@@ -137,7 +137,7 @@ impl Store {
     /// message of a test) the rows go to RocksDB at once.
     pub(crate) fn publish(
         &self,
-        rows: Arc<Rows>,
+        rows: Rows,
         moved: Option<(Place, Position)>,
     ) -> Result<(), StoreError> {
         if !self.inner.epochs.running.load(Ordering::Acquire) {

@@ -58,8 +58,7 @@ impl Rows {
     }
 
     /// Lays a newer layer over this one.
-    pub(crate) fn take_over(&mut self, newer: Arc<Rows>) {
-        let newer = Arc::unwrap_or_clone(newer);
+    pub(crate) fn take_over(&mut self, newer: Rows) {
         for cache in newer.cleared {
             self.clear(cache);
         }

@@ -59,9 +59,13 @@ impl Staged {
         self.rows.is_empty()
     }
 
-    /// Takes all rows, to publish them.
-    pub(crate) fn take(&mut self) -> Arc<Rows> {
-        std::mem::take(&mut self.rows)
+    /// Takes all rows, to publish them. Their place is used again by the next message.
+    pub(crate) fn take(&mut self) -> Rows {
+        match Arc::get_mut(&mut self.rows) {
+            Some(rows) => std::mem::take(rows),
+            // An iterator still looks at them.
+            None => Arc::unwrap_or_clone(std::mem::take(&mut self.rows)),
+        }
     }
 }
 
