@@ -295,8 +295,9 @@ async fn flush(sinks: &[Arc<dyn Flush>]) -> Result<(), Error> {
 }
 
 /// A place between two steps of a commit, where a crash test ends the process: the one that the
-/// environment variable `SLIPSTREAM_CRASH` names, at its turn (`written:3` is the third time).
-#[cfg(feature = "rocksdb")]
+/// environment variable `SLIPSTREAM_CRASH` names, at its turn (`written:3` is the third time). Only with
+/// debug assertions.
+#[cfg(all(feature = "rocksdb", debug_assertions))]
 fn crash_point(name: &str) {
     use std::sync::LazyLock;
     static CRASH: LazyLock<Option<(String, AtomicU64)>> = LazyLock::new(|| {
@@ -312,3 +313,6 @@ fn crash_point(name: &str) {
         std::process::abort();
     }
 }
+
+#[cfg(all(feature = "rocksdb", not(debug_assertions)))]
+fn crash_point(_: &str) {}

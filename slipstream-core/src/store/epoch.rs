@@ -135,11 +135,7 @@ impl Store {
 
     /// Moves a message's rows and position into the active layer, whole. Without a running flow (a
     /// message of a test) the rows go to RocksDB at once.
-    pub(crate) fn publish(
-        &self,
-        rows: Rows,
-        moved: Option<(Place, Position)>,
-    ) -> Result<(), StoreError> {
+    pub(crate) fn publish(&self, rows: Rows, moved: Option<(Place, Position)>) -> Result<(), StoreError> {
         if !self.inner.epochs.running.load(Ordering::Acquire) {
             return match rows.only() {
                 _ if rows.is_empty() => Ok(()),
