@@ -110,7 +110,7 @@ async fn run(args: Args) -> Result<()> {
     });
     flow![count].named("word_count").run(Arc::clone(&app)).await?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    for row in app.counts.iter() {
+    for row in &app.counts {
         let (word, count) = row?;
         std::io::Write::write_fmt(&mut out, format_args!("{word} {count}\n"))?;
     }

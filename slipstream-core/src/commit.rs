@@ -20,7 +20,7 @@ use crate::{BoxError, Error, position::Position, sink::Flush, stop::Stop, transa
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
@@ -29,7 +29,7 @@ use tokio::sync::{Notify, oneshot};
 #[cfg(feature = "rocksdb")]
 use crate::store::{Store, StoreError};
 #[cfg(feature = "rocksdb")]
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError, atomic::AtomicU64};
 
 /// When a flow commits, and how.
 #[derive(Debug, Clone, Copy)]
@@ -69,6 +69,7 @@ pub(crate) struct Commit {
     #[cfg(feature = "rocksdb")]
     sources: Vec<Arc<str>>,
     /// Messages published since the last freeze.
+    #[cfg(feature = "rocksdb")]
     published: AtomicU64,
     /// The committer has something to do before its interval is over.
     due: Notify,
@@ -104,8 +105,7 @@ impl Commit {
 
     #[cfg(not(feature = "rocksdb"))]
     pub(crate) fn new(settings: Settings) -> Self {
-        let (published, full) = (AtomicU64::new(0), AtomicBool::new(false));
-        Commit { settings, published, due: Notify::new(), full, room: Notify::new() }
+        Commit { settings, due: Notify::new(), full: AtomicBool::new(false), room: Notify::new() }
     }
 
     /// Makes what a message has written visible to all, in one step that comes whole or not at all,

@@ -16,6 +16,10 @@ use tokio::{
     task::{Id, JoinError, JoinSet},
 };
 
+#[cfg(test)]
+#[cfg(feature = "rocksdb")]
+mod tests;
+
 type Mounting<C> = Box<dyn for<'c> FnOnce(&'c C, &mut Routes<'c, C>) -> Result<(), BoxError> + Send>;
 
 /// The handlers that run together over a shared context `C`: made by [`flow!`](crate::flow), or

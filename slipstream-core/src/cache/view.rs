@@ -33,8 +33,11 @@ pub(super) fn find(table: &Table, key: &[u8]) -> Found {
     }
 }
 
-/// The layers as they are now, and a cursor that sees what lies below them, for an iterator to keep.
-pub(super) fn scan(table: &Arc<Table>) -> Result<(Vec<Arc<Rows>>, Below<Arc<Table>>), StoreError> {
+/// What an iterator sees: the layers, newest first, and what lies below them.
+pub(super) type Seen = (Vec<Arc<Rows>>, Below<Arc<Table>>);
+
+/// What can be seen now, for an iterator to keep.
+pub(super) fn scan(table: &Arc<Table>) -> Result<Seen, StoreError> {
     let (first, end) = (table.first_key(), table.end_key());
     let epochs = table.store().layers();
     let mut layers: Vec<Arc<Rows>> = transaction::with(|tx| own(tx, table).cloned().into_iter().collect());

@@ -27,6 +27,7 @@ use std::{
     pin::pin,
     sync::Arc,
     task::{Context, Poll, ready},
+    time::{Duration, Instant},
 };
 
 /// What a route knows of its flow.
@@ -72,6 +73,10 @@ impl Drive {
     }
 }
 
+/// How long a source that always has something may keep its worker from the other tasks. Shorter, and
+/// yielding (half a microsecond) is felt; longer, and so is the wait of the others.
+const LONGEST_TURN: Duration = Duration::from_millis(1);
+
 /// Drives a source to its end, to a stop, or to the first fault.
 pub(crate) async fn drive<I: Send>(
     turns: impl Turns<I>,
@@ -82,6 +87,7 @@ pub(crate) async fn drive<I: Send>(
     let mut chunk = Chunk::new();
     let Shared { stop, commit } = &*drive.shared;
     let mut stopped = pin!(stop.stopped());
+    let mut turn_began = Instant::now();
     loop {
         let next = poll_fn(|cx| {
             if stopped.as_mut().poll(cx).is_ready() {
@@ -115,8 +121,14 @@ pub(crate) async fn drive<I: Send>(
                 if message.turns.have_ended() {
                     return Ok(());
                 }
-                // A chunk asks the scheduler once: at each message it would cost more than the message.
-                tokio::task::consume_budget().await;
+                // A chunk asks the scheduler and the clock once: at each message it would cost more than
+                // the message.
+                if turn_began.elapsed() > LONGEST_TURN {
+                    tokio::task::yield_now().await;
+                    turn_began = Instant::now();
+                } else {
+                    tokio::task::consume_budget().await;
+                }
             }
             Next::Unasked => poll_fn(|cx| message.poll_unasked(drive, cx)).await?,
             Next::End => {

@@ -92,6 +92,7 @@ impl<'c, C: Send + Sync + 'static> Routes<'c, C> {
         self.routes.iter().map(|(_, route)| (route.origin(), route.kept()))
     }
 
+    #[cfg(feature = "rocksdb")]
     pub(crate) fn flushes(&self) -> &[Arc<dyn Flush>] {
         &self.flushes
     }

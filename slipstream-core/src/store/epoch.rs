@@ -66,6 +66,9 @@ pub(super) struct Epochs {
     layers: RwLock<Layers>,
     /// Held while a batch is written: a flow that was dropped may still be at it.
     writing: Mutex<()>,
+    /// Counts down to the write that fails: the seam of tests.
+    #[cfg(test)]
+    writes_left: AtomicUsize,
     /// Counts the flows that have begun or given up, so that a batch of an earlier one is not written.
     turn: AtomicU64,
 }
@@ -176,6 +179,12 @@ impl Store {
         Some(Ok(()))
     }
 
+    /// Makes the commit with this number fail when it is written; the first is 1.
+    #[cfg(test)]
+    pub(crate) fn fail_at(&self, write: usize) {
+        self.inner.epochs.writes_left.store(write, Ordering::Relaxed);
+    }
+
     /// About how many bytes are published and not yet being committed.
     #[inline]
     pub(crate) fn epoch_bytes(&self) -> usize {
@@ -208,6 +217,10 @@ impl Store {
         let _writing = self.inner.epochs.writing.lock().unwrap_or_else(PoisonError::into_inner);
         if frozen.turn != self.inner.epochs.turn.load(Ordering::Relaxed) {
             return Err(StoreError::CommitFailed { path: self.name() });
+        }
+        #[cfg(test)]
+        if self.inner.epochs.writes_left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            return Err(StoreError::NoSpace { path: self.name() });
         }
         let mut options = WriteOptions::default();
         options.disable_wal(self.inner.in_memory);
