@@ -3,12 +3,12 @@ use crate::Emitter;
 use std::future::Future;
 
 /// What may be shared by the tasks of a flow, as a bound that the compiler proves where it is used and not
-/// where it is written: `where for<'a> App: Shared<'a>` in what `#[handle]` writes is one error, at the
+/// where it is written: `where for<'a> App: Context<'a>` in what `#[handle]` writes is one error, at the
 /// `flow![…]` that needs it, and not one at each step.
 #[doc(hidden)]
-pub trait Shared<'a>: Send + Sync + 'static {}
+pub trait Context<'a>: Send + Sync + 'static {}
 
-impl<T: Send + Sync + 'static> Shared<'_> for T {}
+impl<T: Send + Sync + 'static> Context<'_> for T {}
 
 /// A handler over the context `C`.
 pub trait Handler<C>: Send + Sync + 'static {

@@ -9,6 +9,7 @@
 pub mod builder;
 #[cfg(feature = "rocksdb")]
 pub mod cache;
+mod commit;
 mod error;
 mod flow;
 mod handler;
@@ -17,6 +18,7 @@ mod message;
 mod once;
 pub mod output;
 mod pipe;
+mod position;
 mod route;
 mod sink;
 mod source;
@@ -39,9 +41,12 @@ pub use key::{AsKey, Distance, Key, KeyError, PrefixOf};
 pub use message::Message;
 pub use output::{Emitter, Output, one};
 pub use pipe::Items;
+pub use position::{Position, Positions};
 pub use route::{Mount, Routes};
 pub use sink::{Sink, SinkAsync, print, sink_async};
-pub use source::{AsyncIterable, Interval, Iter, SourceName, interval, iter};
+pub use source::{
+    AsyncIterable, Interval, Iter, Json, Line, Replay, ReplayError, SourceName, interval, iter, replay,
+};
 #[cfg(feature = "rocksdb")]
 pub use store::{Store, StoreError, ValueFormat};
 pub use timestamp::{Timestamp, TimestampError};
@@ -52,7 +57,7 @@ pub use transaction::in_message;
 pub mod __private {
     pub use crate::{
         BoxError, Emitter, Handler, Mount, Routes,
-        handler::Shared,
+        handler::Context,
         key,
         output::{Emitted, ExactlyOne, Nothing, Whole, emits, emitted, gives, returns},
         route::{Handled, Mountable, Outputting, Piping, Readable, Reading, Taking, handled},

@@ -6,7 +6,7 @@ async fn count(app: &App, n: &u64) {
 struct count {}
 impl ::slipstream::__private::Handler<App> for count
 where
-    for<'a> App: ::slipstream::__private::Shared<'a>,
+    for<'a> App: ::slipstream::__private::Context<'a>,
 {
     type Item = u64;
     type Emit = ::slipstream::__private::Nothing;
@@ -24,7 +24,7 @@ where
 }
 impl ::slipstream::__private::Mount<App> for count
 where
-    for<'a> App: ::slipstream::__private::Shared<'a>,
+    for<'a> App: ::slipstream::__private::Context<'a>,
 {
     fn mount<'c>(
         app: &'c App,

@@ -7,7 +7,7 @@ pub async fn handle_activity(app: &App, activity: Activity) -> Result<(Name, Sky
 pub struct handle_activity {}
 impl ::slipstream::__private::Handler<App> for handle_activity
 where
-    for<'a> App: ::slipstream::__private::Shared<'a>,
+    for<'a> App: ::slipstream::__private::Context<'a>,
 {
     type Item = Activity;
     type Emit = ::slipstream::__private::Nothing;
@@ -25,7 +25,7 @@ where
 }
 impl ::slipstream::__private::Mount<App> for handle_activity
 where
-    for<'a> App: ::slipstream::__private::Shared<'a>,
+    for<'a> App: ::slipstream::__private::Context<'a>,
 {
     fn mount<'c>(
         app: &'c App,

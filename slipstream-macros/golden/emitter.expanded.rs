@@ -14,7 +14,7 @@ async fn split_words(
 struct split_words {}
 impl ::slipstream::__private::Handler<App> for split_words
 where
-    for<'a> App: ::slipstream::__private::Shared<'a>,
+    for<'a> App: ::slipstream::__private::Context<'a>,
 {
     type Item = String;
     type Emit = (String, u64);
@@ -38,7 +38,7 @@ where
 }
 impl ::slipstream::__private::Mount<App> for split_words
 where
-    for<'a> App: ::slipstream::__private::Shared<'a>,
+    for<'a> App: ::slipstream::__private::Context<'a>,
 {
     fn mount<'c>(
         app: &'c App,

@@ -6,7 +6,7 @@ async fn on_tick(app: &App) -> Result<()> {
 struct on_tick {}
 impl ::slipstream::__private::Handler<App> for on_tick
 where
-    for<'a> App: ::slipstream::__private::Shared<'a>,
+    for<'a> App: ::slipstream::__private::Context<'a>,
 {
     type Item = ();
     type Emit = ::slipstream::__private::Nothing;
@@ -24,7 +24,7 @@ where
 }
 impl ::slipstream::__private::Mount<App> for on_tick
 where
-    for<'a> App: ::slipstream::__private::Shared<'a>,
+    for<'a> App: ::slipstream::__private::Context<'a>,
 {
     fn mount<'c>(
         app: &'c App,

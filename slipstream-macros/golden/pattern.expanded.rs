@@ -10,7 +10,7 @@ fn handle_weather(
 struct handle_weather {}
 impl ::slipstream::__private::Handler<App> for handle_weather
 where
-    for<'a> App: ::slipstream::__private::Shared<'a>,
+    for<'a> App: ::slipstream::__private::Context<'a>,
 {
     type Item = Message<Origin, Weather>;
     type Emit = ::slipstream::__private::Nothing;
@@ -28,7 +28,7 @@ where
 }
 impl ::slipstream::__private::Mount<App> for handle_weather
 where
-    for<'a> App: ::slipstream::__private::Shared<'a>,
+    for<'a> App: ::slipstream::__private::Context<'a>,
 {
     fn mount<'c>(
         app: &'c App,

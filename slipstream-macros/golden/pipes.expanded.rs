@@ -6,7 +6,7 @@ fn rise(#[allow(unused_variables)] app: &App, (before, now): (f64, f64)) -> f64 
 struct rise {}
 impl ::slipstream::__private::Handler<App> for rise
 where
-    for<'a> App: ::slipstream::__private::Shared<'a>,
+    for<'a> App: ::slipstream::__private::Context<'a>,
 {
     type Item = (f64, f64);
     type Emit = ::slipstream::__private::Nothing;
@@ -24,7 +24,7 @@ where
 }
 impl ::slipstream::__private::Mount<App> for rise
 where
-    for<'a> App: ::slipstream::__private::Shared<'a>,
+    for<'a> App: ::slipstream::__private::Context<'a>,
 {
     fn mount<'c>(
         app: &'c App,

@@ -6,7 +6,7 @@ fn handle_number(app: &App, n: u8) {
 struct handle_number {}
 impl ::slipstream::__private::Handler<App> for handle_number
 where
-    for<'a> App: ::slipstream::__private::Shared<'a>,
+    for<'a> App: ::slipstream::__private::Context<'a>,
 {
     type Item = u8;
     type Emit = ::slipstream::__private::Nothing;
@@ -24,7 +24,7 @@ where
 }
 impl ::slipstream::__private::Mount<App> for handle_number
 where
-    for<'a> App: ::slipstream::__private::Shared<'a>,
+    for<'a> App: ::slipstream::__private::Context<'a>,
 {
     fn mount<'c>(
         app: &'c App,

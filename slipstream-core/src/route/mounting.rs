@@ -12,7 +12,7 @@ use crate::{
         drive::{Drive, drive},
         turns::Alone,
     },
-    sink::{SinkAsync, SinkList, Sinks, Taken, sink_async},
+    sink::{Flush, SinkAsync, SinkList, Sinks, Taken, sink_async},
     source::Feed,
 };
 use futures::future::BoxFuture;
@@ -104,12 +104,6 @@ pub(crate) struct Complete<C, H, P, T, K> {
     types: PhantomData<fn() -> (C, T)>,
 }
 
-/// The sinks of a handler, when the sources have ended.
-pub(crate) trait Flush: Send + Sync {
-    fn name(&self) -> &'static str;
-    fn flush(&self) -> BoxFuture<'_, Result<(), BoxError>>;
-}
-
 /// A handler of `M`.
 pub(crate) trait Mounted<C, M>: Flush {
     /// Runs as the only handler of its source: from here on every call is static.
@@ -136,6 +130,10 @@ where
     }
     fn flush(&self) -> BoxFuture<'_, Result<(), BoxError>> {
         Box::pin(self.sinks.flush())
+    }
+    #[cfg(feature = "rocksdb")]
+    fn stores(&self, found: &mut Vec<crate::store::Store>) {
+        self.sinks.stores(found);
     }
 }
 

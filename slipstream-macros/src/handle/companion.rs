@@ -15,7 +15,7 @@ pub(super) fn expand(function: &Function, handler: &Handler, arguments: &Argumen
     let name = &function.signature.ident;
     let (generics, context, shared) = match &handler.parameters.context {
         Some(Context { ty, .. }) => {
-            let shared = quote!(where for<'a> #ty: #private::Shared<'a>);
+            let shared = quote!(where for<'a> #ty: #private::Context<'a>);
             (None, ty.to_token_stream(), Some(shared))
         }
         None => {
