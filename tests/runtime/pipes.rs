@@ -1,16 +1,23 @@
 //! Pipes: one message may bring their handler no item, one or several; each counts for the message.
 use crate::{Log, typed};
-use futures::{Stream, StreamExt, future::ready, stream};
+use futures::{Stream, StreamExt, channel::mpsc, future::ready, stream};
 use slipstream::{Error, Items, Iter, Message, Result, flow, handle, iter};
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 
 struct App {
     numbers: Iter<std::ops::RangeInclusive<u32>>,
     log: Log,
+    count: AtomicU32,
 }
 
 fn app() -> Arc<App> {
-    Arc::new(App { numbers: iter(1..=4), log: Log::default() })
+    Arc::new(App { numbers: iter(1..=4), log: Log::default(), count: AtomicU32::new(0) })
 }
 
 fn pairwise<S: Stream<Item = u32>>(items: S) -> impl Stream<Item = (u32, u32)> {
@@ -161,4 +168,44 @@ async fn an_error_in_place_of_an_item_stops_behind_a_pipe_too() {
     }
     let error = typed(flow![behind].run(()).await.unwrap_err());
     assert!(matches!(error, Error::Item { .. }), "{error:?}");
+}
+
+/// Each stream inside is polled only when it has woken the waker it was given.
+fn with_wakers_of_its_own(items: Items<u32>) -> impl Stream<Item = u32> {
+    stream::select_all([items.left_stream(), stream::pending().right_stream()])
+}
+
+#[tokio::test]
+async fn a_pipe_may_poll_the_items_with_a_waker_of_its_own() -> Result<()> {
+    #[handle(app.numbers, pipe = [with_wakers_of_its_own, |items| items.take(4)])]
+    fn all(app: &App, n: u32) {
+        app.log.add(n);
+    }
+    let app = app();
+    flow![all].run(Arc::clone(&app)).await?;
+    assert_eq!(app.log.take(), ["1", "2", "3", "4"]);
+    Ok(())
+}
+
+fn through_a_task(items: Items<u32>) -> impl Stream<Item = u32> {
+    let (give, take) = mpsc::unbounded();
+    tokio::spawn(items.for_each(move |n| ready(give.unbounded_send(n).unwrap_or_default())));
+    take
+}
+
+/// The task may ask for the next item long after what it gave was handled; and what it gave still
+/// counts for the message it came with.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pipe_may_hand_the_items_to_a_task_of_its_own() -> Result<()> {
+    #[handle(app.numbers, pipe = through_a_task)]
+    fn through(app: &App, n: u32) {
+        app.count.store(n, Ordering::Relaxed);
+    }
+    #[handle(app.numbers)]
+    fn beside(app: &App, n: u32) {
+        assert_eq!(app.count.load(Ordering::Relaxed), n);
+    }
+    let app = Arc::new(App { numbers: iter(1..=10_000), ..Arc::into_inner(app()).unwrap() });
+    let running = flow![through, beside].run(Arc::clone(&app));
+    tokio::time::timeout(Duration::from_secs(60), running).await.expect("it does not wait for ever")
 }

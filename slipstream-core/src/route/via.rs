@@ -166,7 +166,7 @@ where
 impl<I: Send + 'static, J, F, C, M> PipedVia<I, J, F, C, M> {
     fn piped<'a>(&'a self, context: &'a C) -> PipedTurn<'a, I, J, F, M> {
         let turn = self.handler.turn(context);
-        PipedTurn { pipe: Piped::new(&self.pipes), take: &self.take, turn, state: State::Idle }
+        PipedTurn { pipe: Piped::new(&self.pipes), take: &self.take, turn, state: State::Pipe }
     }
 }
 
@@ -178,15 +178,39 @@ struct PipedTurn<'a, I, J, F, M> {
     state: State<J>,
 }
 
+/// From where the handler's next item comes.
 enum State<J> {
-    /// No message is in hand.
-    Idle,
-    /// None is, but the pipe gave this.
+    /// From the pipe, if it gives one for the message.
+    Pipe,
+    /// The pipe gave this, and no message is in hand.
     Unasked(J),
-    /// The pipe is at work on the message.
-    Flowing,
-    /// The handler is.
-    Handling,
+    /// The handler is still at work on the one before.
+    Handler,
+}
+
+impl<I, J, M, F> PipedTurn<'_, I, J, F, M>
+where
+    I: Send + 'static,
+    F: Fn(J) -> Result<M, BoxError>,
+{
+    /// Handles all that the pipe gives, until it asks for the next message.
+    #[inline]
+    fn flow(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        while let Flowed::Gave(given) = ready!(self.pipe.poll(cx)) {
+            ready!(self.hand_over(given, cx))?;
+        }
+        Poll::Ready(Ok(()))
+    }
+    #[inline]
+    fn hand_over(&mut self, given: J, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        let item = (self.take)(given);
+        let item = item.map_err(|error| FaultOf::new(self.turn.name(), Cause::Item(error)))?;
+        let polled = self.turn.begin(item, cx)?;
+        if polled.is_pending() {
+            self.state = State::Handler;
+        }
+        polled.map(Ok)
+    }
 }
 
 impl<I, J, M, F> Turn<I> for PipedTurn<'_, I, J, F, M>
@@ -197,39 +221,22 @@ where
 {
     fn begin(&mut self, item: I, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         self.pipe.put(item, cx);
-        self.state = State::Flowing;
-        self.go_on(cx)
+        self.flow(cx)
     }
     fn go_on(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
-        loop {
-            let given = match std::mem::replace(&mut self.state, State::Flowing) {
-                State::Unasked(given) => given,
-                State::Idle | State::Flowing => match ready!(self.pipe.poll(cx)) {
-                    Flowed::Gave(given) => given,
-                    Flowed::Asks | Flowed::Ended => {
-                        self.state = State::Idle;
-                        return Poll::Ready(Ok(()));
-                    }
-                },
-                State::Handling => {
-                    self.state = State::Handling;
-                    ready!(self.turn.go_on(cx))?;
-                    self.state = State::Flowing;
-                    continue;
-                }
-            };
-            let taken = (self.take)(given);
-            let taken = taken.map_err(|error| FaultOf::new(self.turn.name(), Cause::Item(error)))?;
-            self.state = State::Handling;
-            ready!(self.turn.begin(taken, cx))?;
-            self.state = State::Flowing;
+        if let State::Handler = self.state {
+            ready!(self.turn.go_on(cx))?;
         }
+        if let State::Unasked(given) = std::mem::replace(&mut self.state, State::Pipe) {
+            ready!(self.hand_over(given, cx))?;
+        }
+        self.flow(cx)
     }
     fn deliver(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         self.turn.deliver(cx)
     }
     fn poll_unasked(&mut self, cx: &mut Context<'_>) -> bool {
-        if let State::Idle = self.state
+        if let State::Pipe = self.state
             && let Poll::Ready(Flowed::Gave(given)) = self.pipe.poll(cx)
         {
             self.state = State::Unasked(given);
@@ -241,10 +248,10 @@ where
         !self.pipe.has_ended()
     }
     fn has_ended(&self) -> bool {
-        self.pipe.has_ended() && matches!(self.state, State::Idle)
+        self.pipe.has_ended() && matches!(self.state, State::Pipe)
     }
     fn give_up(&mut self) {
-        self.state = State::Idle;
+        self.state = State::Pipe;
         self.turn.give_up();
     }
     fn name(&self) -> &'static str {
