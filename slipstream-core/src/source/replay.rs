@@ -4,8 +4,10 @@
 //! file ──blocking thread, 1,024 lines at a time──▶ (position = line number, line)
 //! ```
 //!
-//! Invariants: the check of a position is a hash of all bytes up to its line, so a file that was
-//! changed before it, or is shorter, is an error; lines added at the end are read on.
+//! Invariants: the check of a position is a hash of all lines up to it, so a file that was
+//! changed before it, or is shorter, is an error; lines added at the end are read on. What is not a
+//! line (the file is not to be read, or is another one) has the position before it, so that a handler
+//! that takes the error moves none.
 use crate::{
     AsyncIterable, SourceName,
     position::{Position, Positions},
@@ -136,7 +138,7 @@ impl AsyncIterable for Replay {
             })
             .await
             .ok()?;
-            let more = batch.last().is_some_and(|(_, line)| line.is_ok());
+            let more = !reader.ended;
             (!batch.is_empty()).then(|| (stream::iter(batch), more.then_some(reader)))
         });
         batches.flatten()
@@ -183,26 +185,35 @@ struct Reader {
     /// The number of the next line, from 0.
     next: i64,
     hash: Fnv,
+    /// After an error, and after a line without its end: if that is being written just now, what comes
+    /// next would begin in its middle.
+    ended: bool,
 }
 
 impl Reader {
     fn new(path: &Path, start: &Positions) -> Self {
         let (handled, check) = (start.next(0).unwrap_or(0), start.check(0).unwrap_or(0));
-        Reader { path: path.to_owned(), file: None, handled, check, next: 0, hash: Fnv::default() }
+        Reader {
+            path: path.to_owned(),
+            file: None,
+            handled,
+            check,
+            next: 0,
+            hash: Fnv::default(),
+            ended: false,
+        }
     }
 
-    /// The next lines; after an error nothing more.
+    /// The next lines; after an error of the file nothing more.
     fn batch(&mut self) -> Vec<(Position, Line)> {
         let mut batch = Vec::new();
         while batch.len() < BATCH {
             match self.line() {
                 Ok(None) => break,
-                Ok(Some(line)) => {
-                    let position = Position::new(0, self.next - 1).with_check(self.hash.finish());
-                    batch.push((position, Ok(line)));
-                }
+                Ok(Some(line)) => batch.push((self.position(), line)),
                 Err(error) => {
-                    batch.push((Position::new(0, self.next), Err(Arc::new(error))));
+                    self.ended = true;
+                    batch.push((self.position(), Err(Arc::new(error))));
                     break;
                 }
             }
@@ -210,7 +221,16 @@ impl Reader {
         batch
     }
 
-    fn line(&mut self) -> Result<Option<String>, ReplayError> {
+    /// That of the last line read, or handled before.
+    fn position(&self) -> Position {
+        let (next, check) = match self.next > self.handled {
+            true => (self.next, self.hash.finish()),
+            false => (self.handled, self.check),
+        };
+        Position::new(0, next - 1).with_check(check)
+    }
+
+    fn line(&mut self) -> Result<Option<Line>, ReplayError> {
         if self.file.is_none() {
             self.open()?;
         }
@@ -218,11 +238,8 @@ impl Reader {
         if self.read(&mut line)? == 0 {
             return Ok(None);
         }
-        if line.last() == Some(&b'\n') {
-            line.pop();
-            line.pop_if(|last| *last == b'\r');
-        }
-        let text = String::from_utf8(line).map_err(|error| self.io(std::io::Error::other(error)))?;
+        line.truncate(text(&line).len());
+        let text = String::from_utf8(line).map_err(|error| Arc::new(self.io(std::io::Error::other(error))));
         self.next += 1;
         Ok(Some(text))
     }
@@ -247,15 +264,16 @@ impl Reader {
     }
 
     fn read(&mut self, line: &mut Vec<u8>) -> Result<usize, ReplayError> {
-        let Some(file) = &mut self.file else { return Ok(0) };
+        let Some(file) = self.file.as_mut().filter(|_| !self.ended) else { return Ok(0) };
         let bytes = file.read_until(b'\n', line).map_err(|cause| ReplayError::Io {
             path: self.path.clone(),
             line: self.next + 1,
             cause,
         })?;
-        // Whether the last line has its end or gets it later is the same line.
-        self.hash.write(line.strip_suffix(b"\n").unwrap_or(line));
         if bytes > 0 {
+            self.ended = line.last() != Some(&b'\n');
+            // Whether the last line has its end or gets it later is the same line.
+            self.hash.write(text(line));
             self.hash.write(b"\n");
         }
         Ok(bytes)
@@ -264,6 +282,12 @@ impl Reader {
     fn io(&self, cause: std::io::Error) -> ReplayError {
         ReplayError::Io { path: self.path.clone(), line: self.next + 1, cause }
     }
+}
+
+/// A line without its end.
+fn text(line: &[u8]) -> &[u8] {
+    let text = line.strip_suffix(b"\n").unwrap_or(line);
+    text.strip_suffix(b"\r").unwrap_or(text)
 }
 
 /// FNV-1a, which is the same in every version and on every machine: the checks are on disk.
@@ -342,6 +366,62 @@ mod tests {
         let file = file("one\ntwo");
         let lines = read(&file, Positions::default()).await;
         std::fs::write(&file, "one\ntwo\nthree\n").unwrap();
+        assert_eq!(texts(&read(&file, after(lines[1].0)).await), ["three"]);
+    }
+
+    #[cfg(feature = "rocksdb")]
+    #[tokio::test]
+    async fn a_last_line_that_gets_its_end_of_two_bytes_later_is_the_same_line() {
+        for end in ["one\r\ntwo", "one\r\ntwo\r"] {
+            let file = file(end);
+            let lines = read(&file, Positions::default()).await;
+            assert_eq!(texts(&lines), ["one", "two"]);
+            std::fs::write(&file, "one\r\ntwo\r\nthree\r\n").unwrap();
+            assert_eq!(texts(&read(&file, after(lines[1].0)).await), ["three"]);
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_being_written_is_the_last() {
+        let file = file("one\ntw");
+        let mut reader = Reader::new(&file, &Positions::default());
+        let batch = reader.batch();
+        assert_eq!(texts(&batch), ["one", "tw"]);
+        std::fs::write(&file, "one\ntwo\nthree\n").unwrap();
+        assert!(reader.batch().is_empty(), "it would begin with the rest of a line");
+    }
+
+    #[cfg(feature = "rocksdb")]
+    #[tokio::test]
+    async fn what_is_not_a_line_moves_no_position() {
+        let file = file("one\ntwo\nthree\n");
+        let start = after(read(&file, Positions::default()).await[1].0);
+        for text in [None, Some("one\n"), Some("one\nTWO\nthree\n")] {
+            match text {
+                Some(text) => std::fs::write(&file, text).unwrap(),
+                None => std::fs::remove_file(&file).unwrap(),
+            }
+            for start in [&start, &Positions::default()] {
+                let first = read(&file, start.clone()).await.remove(0);
+                if first.1.is_err() {
+                    let moved = after(first.0);
+                    assert_eq!(moved.next(0).unwrap(), start.next(0).unwrap_or(0), "{text:?}");
+                    assert_eq!(moved.check(0).unwrap(), start.check(0).unwrap_or(0), "{text:?}");
+                }
+            }
+        }
+        std::fs::write(&file, "one\ntwo\nthree\n").unwrap();
+        assert_eq!(texts(&read(&file, start).await), ["three"]);
+    }
+
+    #[cfg(feature = "rocksdb")]
+    #[tokio::test]
+    async fn a_line_that_is_no_text_is_an_item_like_another() {
+        let file = file("");
+        std::fs::write(&file, b"one\n\xff\nthree\n").unwrap();
+        let lines = read(&file, Positions::default()).await;
+        assert!(lines[1].1.as_ref().unwrap_err().to_string().contains("line 2"), "{:?}", lines[1]);
+        assert_eq!(lines[2].1.as_deref().unwrap(), "three");
         assert_eq!(texts(&read(&file, after(lines[1].0)).await), ["three"]);
     }
 
