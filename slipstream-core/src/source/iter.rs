@@ -86,8 +86,12 @@ fn wait<T>(delay: Duration) -> impl Stream<Item = T> + Send + 'static {
     stream::iter(sleep).filter_map(|sleep| sleep.map(|()| None))
 }
 
+/// A longer time is taken for this one, since the clock ends somewhere.
+const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
+
 /// Counts from 0, the first after `delay`, then one each `period`.
 fn ticks(period: Duration, delay: Duration) -> impl Stream<Item = u64> + Send + 'static {
+    let (period, delay) = (period.min(NEVER), delay.min(NEVER));
     stream::unfold((None, 0), move |(timer, count)| async move {
         let mut timer = timer.unwrap_or_else(|| {
             let mut timer = interval_at(Instant::now() + delay, period);
@@ -127,6 +131,13 @@ mod tests {
         tokio::time::sleep(Duration::from_millis(2500)).await;
         assert_eq!((ticks.next().await, start.elapsed().as_millis()), (Some(1), 3500));
         assert_eq!((ticks.next().await, start.elapsed().as_millis()), (Some(2), 4500));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_timer_of_the_longest_period_waits_for_ever() {
+        let mut ticks = std::pin::pin!(interval(Duration::MAX).open());
+        let decade = Duration::from_secs(10 * 365 * 24 * 3600);
+        tokio::time::timeout(decade, ticks.next()).await.unwrap_err();
     }
 
     #[tokio::test]
