@@ -16,8 +16,13 @@
 //!
 //! Invariants: one epoch closes at a time; after a step has failed nothing more is published or
 //! committed, and the flow ends with the error.
-use crate::{BoxError, Error, position::Position, sink::Flush, stop::Stop, transaction::Transaction};
+use crate::{
+    BoxError, Error, error::panic_message, position::Position, sink::Flush, stop::Stop,
+    transaction::Transaction,
+};
+use futures::FutureExt;
 use std::{
+    panic::AssertUnwindSafe,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -27,7 +32,7 @@ use std::{
 use tokio::sync::{Notify, oneshot};
 
 #[cfg(feature = "rocksdb")]
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, TurnNumber};
 #[cfg(feature = "rocksdb")]
 use std::sync::{Mutex, OnceLock, PoisonError, atomic::AtomicU64};
 
@@ -59,12 +64,10 @@ impl Default for Settings {
 pub(crate) struct Commit {
     settings: Settings,
     #[cfg(feature = "rocksdb")]
-    store: OnceLock<Store>,
+    store: OnceLock<(Store, TurnNumber)>,
+    /// Held while the flow begins or ends: its store may be another flow's once this says that it has ended.
     #[cfg(feature = "rocksdb")]
-    beginning: Mutex<()>,
-    /// The flow has committed for the last time: the store may be another flow's by now.
-    #[cfg(feature = "rocksdb")]
-    ended: AtomicBool,
+    ended: Mutex<bool>,
     /// The names of the sources with positions, by the numbers that the flow gave them.
     #[cfg(feature = "rocksdb")]
     sources: Vec<Arc<str>>,
@@ -89,8 +92,7 @@ impl Commit {
         let commit = Commit {
             settings,
             store: OnceLock::new(),
-            beginning: Mutex::default(),
-            ended: AtomicBool::new(false),
+            ended: Mutex::default(),
             sources,
             published: AtomicU64::new(0),
             due: Notify::new(),
@@ -132,8 +134,8 @@ impl Commit {
     ) -> Result<(), BoxError> {
         let rows = match &mut transaction.staged {
             Some(staged) if !staged.is_empty() => {
-                let store = match self.store.get() {
-                    Some(store) => store,
+                let (store, _) = match self.store.get() {
+                    Some(known) => known,
                     None => self.begin(staged.store())?,
                 };
                 if !store.is(staged.store()) {
@@ -145,8 +147,8 @@ impl Commit {
             _ => crate::store::Rows::default(),
         };
         // A source with positions has no business here without a store: the flow has seen to it.
-        let Some(store) = self.store.get() else { return Ok(()) };
-        store.publish(rows, moved)?;
+        let Some((store, turn)) = self.store.get() else { return Ok(()) };
+        store.publish(Some(*turn), rows, moved)?;
         let published = self.published.fetch_add(1, Ordering::Relaxed) + 1;
         if store.epoch_bytes() > self.settings.memory_bytes {
             self.full.store(true, Ordering::Relaxed);
@@ -159,14 +161,30 @@ impl Commit {
 
     /// The first publication, or the start, says which store is the flow's.
     #[cfg(feature = "rocksdb")]
-    fn begin(&self, store: &Store) -> Result<&Store, BoxError> {
-        // Two sources may publish first at once.
-        let _beginning = self.beginning.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.store.get().is_none() {
-            store.begin_epochs(self.sources.clone())?;
-            self.due.notify_one();
+    fn begin(&self, store: &Store) -> Result<&(Store, TurnNumber), BoxError> {
+        // Two sources may publish first at once, or when the flow has just been dropped.
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = self.store.get() {
+            return Ok(known);
         }
-        Ok(self.store.get_or_init(|| store.clone()))
+        if *ended {
+            return Err(StoreError::CommitFailed { path: store.name() }.into());
+        }
+        let turn = store.begin_epochs(self.sources.clone())?;
+        self.due.notify_one();
+        Ok(self.store.get_or_init(|| (store.clone(), turn)))
+    }
+
+    /// Ends without a commit, if the flow has not ended yet: the store is as the last commit left it, and
+    /// free for another flow. Messages that are still in hand publish nothing any more.
+    #[cfg(feature = "rocksdb")]
+    pub(crate) fn abandon(&self) {
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        if !std::mem::replace(&mut *ended, true)
+            && let Some((store, turn)) = self.store.get()
+        {
+            store.drop_epochs(*turn);
+        }
     }
 
     /// Whether the epoch is at its bound of memory, so that no message may begin.
@@ -199,22 +217,24 @@ impl Commit {
             _ = &mut ended => return Ok(()),
         }
         loop {
+            // Also at once: that a commit is due may have been said together with the store.
+            self.commit(sinks).await?;
             tokio::select! {
                 () = tokio::time::sleep(self.settings.every) => {}
                 () = self.due.notified() => {}
                 _ = &mut ended => return Ok(()),
             }
-            self.commit(sinks).await?;
         }
     }
 
     /// One commit, if anything was published.
     async fn commit(&self, sinks: &[Arc<dyn Flush>]) -> Result<(), Error> {
         #[cfg(feature = "rocksdb")]
-        if let Some(store) = self.store.get() {
+        if let Some((store, _)) = self.store.get() {
+            // Before the freeze: a message in between is counted for two epochs rather than for none.
+            self.published.store(0, Ordering::Relaxed);
             // 1. The next epoch begins; sources that waited for room go on.
             let frozen = store.freeze();
-            self.published.store(0, Ordering::Relaxed);
             self.full.store(false, Ordering::Relaxed);
             self.room.notify_waiters();
             let Some(frozen) = frozen else { return Ok(()) };
@@ -240,11 +260,16 @@ impl Commit {
         Ok(())
     }
 
-    /// The last commits of a flow whose sources have ended. After a failed one (`failed`) there is
+    /// The last commit of a flow whose sources have ended. After a failed one (`failed`) there is
     /// none: what RocksDB does not have is dropped, so that the caches show what a restart will find.
     pub(crate) async fn end(&self, sinks: &[Arc<dyn Flush>], failed: bool) -> Result<(), Error> {
         #[cfg(feature = "rocksdb")]
-        let committed = self.last_commits(sinks, failed).await;
+        let committed = {
+            let committed = self.last_commit(sinks, failed).await;
+            // After a failed one only.
+            self.abandon();
+            committed
+        };
         #[cfg(not(feature = "rocksdb"))]
         let committed = {
             let _ = failed;
@@ -255,31 +280,27 @@ impl Commit {
     }
 
     #[cfg(feature = "rocksdb")]
-    async fn last_commits(&self, sinks: &[Arc<dyn Flush>], failed: bool) -> Result<(), Error> {
-        let Some(store) = self.store.get() else { return Ok(()) };
+    async fn last_commit(&self, sinks: &[Arc<dyn Flush>], failed: bool) -> Result<(), Error> {
+        let Some((store, turn)) = self.store.get() else { return Ok(()) };
         if failed {
-            store.fail_epochs();
+            return Ok(());
         }
-        let mut committed = Ok(());
-        while !store.end_epochs() {
-            if let Err(error) = self.commit(sinks).await {
-                store.fail_epochs();
-                committed = Err(error);
-            }
+        self.commit(sinks).await?;
+        if !store.end_epochs() {
+            let (ending, turn, sync) = (store.clone(), *turn, self.settings.sync);
+            let written = tokio::task::spawn_blocking(move || ending.finish_epochs(turn, sync)).await;
+            let written = written.map_err(Into::into).and_then(|written| written.map_err(Into::into));
+            return written.map_err(|cause| Error::Commit { cause });
         }
-        self.ended.store(true, Ordering::Release);
-        committed
+        Ok(())
     }
 }
 
 #[cfg(feature = "rocksdb")]
 impl Drop for Commit {
-    /// A flow that is dropped in the middle leaves the store as its last commit had it.
+    /// A flow that has not got so far as to run.
     fn drop(&mut self) {
-        if let (Some(store), false) = (self.store.get(), *self.ended.get_mut()) {
-            store.fail_epochs();
-            store.end_epochs();
-        }
+        self.abandon();
     }
 }
 
@@ -287,7 +308,11 @@ impl Drop for Commit {
 async fn flush(sinks: &[Arc<dyn Flush>]) -> Result<(), Error> {
     let mut first = Ok(());
     for sinks in sinks {
-        if let Err(cause) = sinks.flush().await {
+        // A sink may panic where it makes its future, too.
+        let flushed = AssertUnwindSafe(async { sinks.flush().await }).catch_unwind().await;
+        let flushed = flushed
+            .unwrap_or_else(|payload| Err(format!("it panicked: {}", panic_message(&*payload)).into()));
+        if let Err(cause) = flushed {
             first = first.and(Err(Error::Flush { handler: sinks.name(), cause }));
         }
     }

@@ -132,7 +132,9 @@ impl<C: 'static> Flow<C> {
     /// # Cancel safety
     /// Dropping the future is like a crash: the tasks end where they wait, a message in hand is dropped
     /// whole, state and positions are those of the last commit, outputs already sent stand, and the
-    /// sinks are not flushed.
+    /// sinks are not flushed. The store is free for another flow at once; for that the drop waits until
+    /// the disk has a batch that is just being written. A handler that another thread is just polling goes
+    /// on until it waits: it may see that state already, and what it writes is dropped.
     pub fn run<A: IntoContext<C>>(self, context: A) -> Run<C> {
         Run { begins: Some((self, context.into_context())), runs: None }
     }
@@ -207,27 +209,31 @@ impl Keeping {
             let (first, second) = (store.name(), other.name());
             return Err(Error::Store { cause: StoreError::TwoStores { first, second }.into() });
         }
-        let mut starts = Vec::new();
-        let mut names = Vec::new();
+        let mut names: Vec<Option<Arc<str>>> = Vec::new();
         for (origin, kept) in routes.kept() {
             let Some(name) = kept else {
-                starts.push(Positions::default());
-                names.push(Arc::from(""));
+                names.push(None);
                 continue;
             };
             let missing = |what: &str| Error::Positions { origin: origin.to_owned(), what: what.to_owned() };
             let name = name.ok_or_else(|| missing("a name, which its `identity()` has to give"))?;
-            let store = store.as_ref().ok_or_else(|| {
-                missing(
+            if store.is_none() {
+                return Err(missing(
                     "a store for its positions: a `Cache` among the sinks says which, or `.store(&store)`",
-                )
-            })?;
-            let start = store.positions(name).map_err(|cause| Error::Store { cause: cause.into() })?;
-            starts.push(start);
-            names.push(Arc::from(name));
+                ));
+            }
+            names.push(Some(Arc::from(name)));
         }
-        let commit = Commit::new(settings, store, names).map_err(|cause| Error::Store { cause })?;
-        routes.open(|source| starts.get(source).cloned().unwrap_or_default());
+        let named = names.iter().map(|name| name.clone().unwrap_or_default()).collect();
+        let commit = Commit::new(settings, store.clone(), named).map_err(|cause| Error::Store { cause })?;
+        // Only now, when no flow before this one can commit any more.
+        let starts = names.iter().map(|name| match (name, &store) {
+            (Some(name), Some(store)) => store.positions(name),
+            _ => Ok(Positions::default()),
+        });
+        let starts: Vec<_> =
+            starts.collect::<Result<_, _>>().map_err(|cause| Error::Store { cause: cause.into() })?;
+        routes.open(|source| starts.get(source).cloned().unwrap_or_default())?;
         Ok(commit)
     }
 
@@ -237,7 +243,7 @@ impl Keeping {
             let what = "a store for its positions, which the feature `rocksdb` has".to_owned();
             return Err(Error::Positions { origin: origin.to_owned(), what });
         }
-        routes.open(|_| Positions::default());
+        routes.open(|_| Positions::default())?;
         Ok(Commit::new(settings))
     }
 }
@@ -248,6 +254,16 @@ struct Running {
     tasks: JoinSet<Result<(), Error>>,
     origins: HashMap<Id, String>,
     sinks: Vec<Arc<dyn Flush>>,
+}
+
+impl Drop for Running {
+    /// The tasks end where they wait, which may be later; the store is free at once.
+    fn drop(&mut self) {
+        // A task that waits for nothing begins no other message either.
+        self.shared.stop.set();
+        #[cfg(feature = "rocksdb")]
+        self.shared.commit.abandon();
+    }
 }
 
 impl Running {

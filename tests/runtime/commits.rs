@@ -1,8 +1,14 @@
 //! State and positions are committed together: what a flow goes on with after it has stopped.
 use crate::{Log, typed};
 use futures::{Stream, stream};
-use slipstream::{AsyncIterable, Cache, Error, Position, Positions, Result, Store, StoreError, flow, handle};
-use std::{sync::Arc, time::Duration};
+use slipstream::{
+    AsyncIterable, Cache, Error, Flow, Position, Positions, Result, Sink, Store, StoreError, flow, handle,
+    source,
+};
+use std::{
+    sync::{Arc, mpsc},
+    time::Duration,
+};
 
 /// A log of two partitions, in memory.
 #[derive(Debug, Clone)]
@@ -137,8 +143,7 @@ async fn a_second_flow_over_a_store_is_refused_while_the_first_runs() -> Result<
     assert!(matches!(cause.downcast_ref(), Some(StoreError::Running { .. })), "{cause}");
     first.abort();
     first.await.unwrap_err();
-    // The aborted flow's tasks let go of the store when they are dropped.
-    tokio::task::yield_now().await;
+    // The aborted flow's tasks may not have ended yet; the store is free.
     #[handle(slipstream::iter([7]), sink = *cache)]
     fn writes(cache: &Cache<(), u64>, n: u64) -> ((), u64) {
         ((), n)
@@ -207,5 +212,110 @@ async fn a_failed_flush_keeps_the_epoch_from_being_committed() -> Result<()> {
     // Neither has the position moved.
     flow![counts].run(Arc::clone(&app)).await?;
     assert_eq!(app.count.get(&())?, Some(6));
+    Ok(())
+}
+
+// The next flow read its positions before the batch of the dropped one was there, and its state after.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn state_and_positions_are_in_step_however_often_a_flow_is_dropped() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let store = Store::open(folder.path())?;
+    let handled: Cache<i32, i64> = store.cache("handled")?;
+    let bulk: Cache<i64, Vec<u8>> = store.cache("bulk")?;
+    for lap in 0..150 {
+        let (handled, bulk) = (handled.clone(), bulk.clone());
+        let count = source(&Numbers("numbers", 1 << 20)).handle_async(move |(partition, offset)| {
+            let (handled, bulk) = (handled.clone(), bulk.clone());
+            async move {
+                tokio::task::yield_now().await;
+                let next = handled.get(&partition)?.unwrap_or(0);
+                if next != offset {
+                    return Err(format!("the state stands at {next}, the position at {offset}").into());
+                }
+                handled.insert(&partition, offset + 1)?;
+                // A batch that takes its time.
+                bulk.insert(&(offset % 1000), vec![0; 2000])?;
+                Ok::<_, slipstream::BoxError>(None::<()>)
+            }
+        });
+        let flow = Flow::<()>::new().with(count).store(&store).sync(false);
+        let run = flow.commit_every(Duration::from_millis(1)).run(());
+        let ended = tokio::time::timeout(Duration::from_micros(1000 + lap * 37 % 3000), run).await;
+        if let Ok(ended) = ended {
+            return ended;
+        }
+    }
+    assert!(handled.get(&0)? > Some(0), "nothing was committed");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_a_dropped_flow_has_in_hand_publishes_nothing_to_the_next() -> Result<()> {
+    let store = Store::in_memory()?;
+    let cache = store.cache::<u64, u64>("a")?;
+    let (began, begins) = mpsc::channel();
+    let (go, goes) = mpsc::channel::<()>();
+    let (goes, late) = (std::sync::Mutex::new(goes), cache.clone());
+    // In a sync handler, which no drop can end.
+    let holds = source(&slipstream::iter([1_u64])).handle(move |n| {
+        late.insert(&n, n)?;
+        let _ = (began.send(()), goes.lock().unwrap().recv());
+        Ok::<_, StoreError>(None::<()>)
+    });
+    let context = Arc::new(());
+    let dropped = tokio::spawn(Flow::<()>::new().with(holds).store(&store).run(Arc::clone(&context)));
+    tokio::task::spawn_blocking(move || begins.recv()).await??;
+    dropped.abort();
+    dropped.await.unwrap_err();
+    #[handle(slipstream::iter([7_u64]), sink = *cache)]
+    async fn writes(cache: &Cache<u64, u64>, n: u64) -> (u64, u64) {
+        (n, n)
+    }
+    flow![writes].run(cache.clone()).await?;
+    go.send(())?;
+    while Arc::strong_count(&context) > 1 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(cache.keys().collect::<Result<Vec<_>, _>>()?, [7]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_a_pipe_that_has_ended_did_not_take_comes_to_the_next_run() -> Result<()> {
+    use futures::StreamExt;
+    let store = Store::in_memory()?;
+    let log = Log::default();
+    for _ in 0..3 {
+        let log = log.clone();
+        let some = source(&Numbers("numbers", 10)).pipe(|items| items.take(3));
+        let some = some.handle(move |(partition, offset)| {
+            log.add(format!("{partition}/{offset}"));
+            None::<()>
+        });
+        Flow::<()>::new().with(some).store(&store).run(()).await?;
+    }
+    assert_eq!(log.take(), ["0/0", "1/0", "0/1", "1/1", "0/2", "1/2", "0/3", "1/3", "0/4"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_sink_that_writes_when_it_is_flushed_does_not_keep_the_flow_from_ending() -> Result<()> {
+    #[derive(Clone)]
+    struct Flushes(Cache<(), u64>);
+    impl Sink<((), u64)> for Flushes {
+        const WAITS: bool = false;
+        async fn flush(&self) -> Result<()> {
+            Ok(self.0.insert(&(), self.0.get(&())?.unwrap_or(0) + 1)?)
+        }
+    }
+    let folder = tempfile::tempdir()?;
+    let store = Store::open(folder.path())?;
+    let flushes = Flushes(store.cache("flushes")?);
+    let app = app(&store, 3, None);
+    let counted = source(&app.numbers).handle(|(_, offset)| Some(((), offset as u64)));
+    let flow = Flow::<()>::new().with(counted.sink(&app.count).sink(&flushes));
+    tokio::time::timeout(Duration::from_secs(60), flow.run(())).await??;
+    assert!(flushes.0.get(&())? >= Some(2), "at a commit and at the end");
+    assert_eq!(app.count.get(&())?, Some(2));
     Ok(())
 }

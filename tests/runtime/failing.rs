@@ -1,7 +1,7 @@
 //! How a flow ends: what the error names, what the other sources still do, what is never done.
 use crate::{Log, typed};
 use futures::{Stream, StreamExt, stream};
-use slipstream::{Error, Iter, Result, Sink, flow, handle, iter};
+use slipstream::{AsyncIterable, Error, Iter, Result, Sink, flow, handle, in_message, iter};
 use std::{sync::Arc, time::Duration};
 use tokio::sync::Notify;
 
@@ -235,4 +235,37 @@ async fn an_attribute_that_fails_is_an_error_at_the_start_before_any_message() {
         "the flow could not start: handler `cannot_start` was not mounted: no such file"
     );
     assert_eq!(app.log.take(), [""; 0]);
+}
+
+#[derive(Clone)]
+struct PanicsAtTheEnd;
+impl Sink<u8> for PanicsAtTheEnd {
+    async fn flush(&self) -> Result<()> {
+        panic!("nothing to flush")
+    }
+}
+#[handle(iter([1]), sink = [PanicsAtTheEnd, Flushed(app.log.clone(), "good")])]
+fn panics_at_the_end(app: &App, n: u8) -> u8 {
+    n
+}
+
+struct NeverOpens;
+impl AsyncIterable for NeverOpens {
+    type Item = u8;
+    fn open(&self) -> impl Stream<Item = u8> + Send + 'static {
+        assert!(in_message(), "it is never opened");
+        stream::empty()
+    }
+}
+#[handle(NeverOpens)]
+fn of_what_never_opens(_: &App, _: u8) {}
+
+#[tokio::test]
+async fn a_panic_in_a_flush_or_in_an_opening_is_an_error_like_another() {
+    let (error, text, _) = ends(flow![panics_at_the_end]).await;
+    assert!(matches!(error, Error::Flush { .. }));
+    assert!(text.ends_with("could not be flushed: it panicked: nothing to flush"), "{text}");
+    let (error, text, _) = ends(flow![of_what_never_opens]).await;
+    assert!(matches!(error, Error::Source { .. }));
+    assert_eq!(text, "source `NeverOpens` panicked: it is never opened");
 }

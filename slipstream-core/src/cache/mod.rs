@@ -47,7 +47,7 @@ const DEFAULT_NAME: &str = "default";
 ///
 /// Inside of a message a write belongs to that message: its handlers see it at once, others when
 /// the message is done, or never if it fails. Elsewhere a write is in the store when the call
-/// returns.
+/// returns, or, while a flow runs over it, seen at once and stored by the next commit.
 ///
 /// ```
 /// use slipstream_core::Cache;

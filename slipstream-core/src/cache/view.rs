@@ -93,9 +93,10 @@ const MOST_LAYERS: usize = 3;
 
 /// Sets a row; `None` deletes it.
 pub(super) fn set(table: &Table, key: &[u8], value: Option<&[u8]>) -> Result<(), StoreError> {
+    let bytes = key.len() + value.map_or(0, <[u8]>::len);
     transaction::with(|tx| match tx {
         Some(tx) => staged(tx, table).change(table.store(), |rows| rows.set(key, value)),
-        None => match table.store().publish_outside(|rows| rows.set(key, value)) {
+        None => match table.store().publish_outside(bytes, |rows| rows.set(key, value)) {
             Some(published) => published,
             None => table.set(key, value),
         },
@@ -106,7 +107,7 @@ pub(super) fn set(table: &Table, key: &[u8], value: Option<&[u8]>) -> Result<(),
 pub(super) fn clear(table: &Table) -> Result<(), StoreError> {
     transaction::with(|tx| match tx {
         Some(tx) => staged(tx, table).change(table.store(), |rows| rows.clear(table.id())),
-        None => match table.store().publish_outside(|rows| rows.clear(table.id())) {
+        None => match table.store().publish_outside(0, |rows| rows.clear(table.id())) {
             Some(published) => published,
             None => table.clear(),
         },

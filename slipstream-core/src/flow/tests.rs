@@ -1,6 +1,6 @@
 //! Commits that fail, by the seam through which the store writes them.
 use super::*;
-use crate::{AsyncIterable, Cache, Position, Store, StoreError, source};
+use crate::{AsyncIterable, Cache, Position, Store, StoreError, source, transaction::Transaction};
 use futures::{Stream, stream};
 
 /// Three partitions, by turns.
@@ -74,4 +74,27 @@ async fn whichever_write_fails_neither_state_nor_positions_move() {
         run(&store).await.unwrap();
         assert_eq!(counted(&store), [LENGTH; 3]);
     }
+}
+
+// Both were one notification: the committer took it for the store alone, and slept an interval while no
+// message could begin.
+#[tokio::test(start_paused = true)]
+async fn an_epoch_that_is_full_at_its_first_message_is_committed_at_once() {
+    let store = Store::in_memory().unwrap();
+    let every = Duration::from_secs(3600);
+    let settings = Settings { every, memory_bytes: 0, ..Settings::default() };
+    let commit = Commit::new(settings, None, Vec::new()).unwrap();
+    let mut transaction = Transaction::default();
+    let staged = transaction.staged.insert(crate::store::Staged::new(&store));
+    staged.change(&store, |rows| rows.set(&[0, 0, 0, 1], Some(&[]))).unwrap();
+    commit.publish(&mut transaction, None).unwrap();
+    assert!(commit.is_full());
+    let (_done, ended) = oneshot::channel();
+    let stop = Stop::default();
+    let began = tokio::time::Instant::now();
+    tokio::select! {
+        () = commit.room(&stop) => {}
+        kept = commit.keep(&[], ended) => panic!("{kept:?}"),
+    }
+    assert!(began.elapsed() < every);
 }

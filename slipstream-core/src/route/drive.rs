@@ -111,7 +111,7 @@ pub(crate) async fn drive<I: Send>(
             Next::Fault(fault) => return Err(fault),
             Next::Chunk => {
                 let (mut items, mut positions) = (chunk.items.drain(..), chunk.positions.drain(..));
-                while items.len() > 0 && !stop.is_set() {
+                while items.len() > 0 && !stop.is_set() && !message.turns.have_ended() {
                     poll_fn(|cx| message.poll_each(&mut items, &mut positions, drive, cx)).await?;
                     if commit.is_full() {
                         commit.room(stop).await;
@@ -130,7 +130,12 @@ pub(crate) async fn drive<I: Send>(
                     tokio::task::consume_budget().await;
                 }
             }
-            Next::Unasked => poll_fn(|cx| message.poll_unasked(drive, cx)).await?,
+            Next::Unasked => {
+                poll_fn(|cx| message.poll_unasked(drive, cx)).await?;
+                if commit.is_full() {
+                    commit.room(stop).await;
+                }
+            }
             Next::End => {
                 return match message.during(|turns, _| turns.end())? {
                     true => poll_fn(|cx| message.poll_unasked(drive, cx)).await,
@@ -185,7 +190,9 @@ impl<I, T: Turns<I>> InHand<I, T> {
                 *begun = None;
                 publish(turns, drive, position)?;
             }
+            // What follows the end of all pipes reaches no handler: its position is not moved.
             while drive.may_begin()
+                && !turns.have_ended()
                 && let Some(item) = items.next()
             {
                 let position = positions.next();

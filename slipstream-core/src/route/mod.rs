@@ -21,7 +21,7 @@ pub use readable::Readable;
 
 use crate::{
     BoxError, FromItem,
-    error::{Error, Fault},
+    error::{Error, Fault, panic_message},
     pipe::{Items, Pipes, chain, pipe},
     position::Positions,
     sink::Flush,
@@ -29,7 +29,13 @@ use crate::{
 };
 use futures::{Stream, future::BoxFuture};
 use mounting::Mounted;
-use std::{any::Any, fmt, marker::PhantomData, sync::Arc};
+use std::{
+    any::Any,
+    fmt,
+    marker::PhantomData,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 use turns::Several;
 use via::{MountedOn, PipedVia, Via};
 
@@ -67,10 +73,18 @@ impl<C> Routes<'_, C> {
     }
 
     /// Opens each source where `start` says, by its number.
-    pub(crate) fn open(&mut self, start: impl Fn(usize) -> Positions) {
+    ///
+    /// # Errors
+    /// When a source panics.
+    pub(crate) fn open(&mut self, start: impl Fn(usize) -> Positions) -> Result<(), Error> {
         for (number, ((_, route), open)) in self.routes.iter_mut().zip(self.openings.drain(..)).enumerate() {
-            route.set_feed(open(start(number)));
+            let opened = catch_unwind(AssertUnwindSafe(|| open(start(number))));
+            route.set_feed(opened.map_err(|payload| Error::Source {
+                origin: route.origin().to_owned(),
+                message: panic_message(&*payload),
+            })?);
         }
+        Ok(())
     }
 
     pub(crate) fn into_parts(self) -> (impl Iterator<Item = Box<dyn AnyRoute<C>>>, Vec<Arc<dyn Flush>>) {

@@ -57,6 +57,9 @@ impl Layers {
     }
 }
 
+/// The running flow's number, by which a store knows what a dropped one still wants of it.
+pub(crate) type TurnNumber = u64;
+
 /// A store's epochs. Without a running flow there are none: writes go to RocksDB at once.
 #[derive(Debug, Default)]
 pub(super) struct Epochs {
@@ -69,7 +72,8 @@ pub(super) struct Epochs {
     /// Counts down to the write that fails: the seam of tests.
     #[cfg(test)]
     writes_left: AtomicUsize,
-    /// Counts the flows that have begun or given up, so that a batch of an earlier one is not written.
+    /// Counts the flows that have begun and ended, so that nothing of an earlier one is published or
+    /// written. Changed under the lock of the layers.
     turn: AtomicU64,
 }
 
@@ -77,49 +81,83 @@ pub(super) struct Epochs {
 #[derive(Debug)]
 pub(crate) struct Frozen {
     rows: Arc<Rows>,
-    turn: u64,
+    turn: TurnNumber,
 }
 
 /// What each row weighs besides its bytes: its place in the map, and two counted pointers.
 const ROW_BYTES: usize = 96;
 
 impl Store {
-    /// A flow begins to publish here.
+    /// A flow begins to publish here. Its positions are to be read afterwards: until then another
+    /// flow's may move.
     ///
     /// # Errors
     /// [`StoreError::Running`] when another flow does already.
-    pub(crate) fn begin_epochs(&self, sources: Vec<Arc<str>>) -> Result<(), StoreError> {
+    pub(crate) fn begin_epochs(&self, sources: Vec<Arc<str>>) -> Result<TurnNumber, StoreError> {
         // What a dropped flow is still writing is there before this one looks where it stands.
         let _written = self.inner.epochs.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut layers = self.layers_mut();
         if self.inner.epochs.running.swap(true, Ordering::AcqRel) {
             return Err(StoreError::Running { path: self.name() });
         }
-        self.inner.epochs.turn.fetch_add(1, Ordering::Relaxed);
         *layers = Layers { sources, ..Layers::default() };
         self.inner.epochs.active_bytes.store(0, Ordering::Relaxed);
-        Ok(())
+        Ok(self.next_turn())
     }
 
-    /// The flow has ended. Answers false while there is something left to commit: what was written
+    /// The flow has made its last commit. Answers false while something is left: what was written
     /// outside of messages in the meantime.
     pub(crate) fn end_epochs(&self) -> bool {
         let mut layers = self.layers_mut();
-        if !layers.failed
-            && (!layers.active.is_empty() || !layers.moved.is_empty() || layers.closing.is_some())
-        {
-            return false;
+        let is_empty = layers.active.is_empty() && layers.moved.is_empty() && layers.closing.is_none();
+        if is_empty {
+            self.end(&mut layers);
         }
-        *layers = Layers::default();
-        self.inner.epochs.running.store(false, Ordering::Release);
-        true
+        is_empty
     }
 
-    /// A commit has failed: what is not in RocksDB is dropped, and nothing more is published.
-    pub(crate) fn fail_epochs(&self) {
+    /// The flow has made its last commit, and what is left is written while all others wait: whoever
+    /// writes without end does not keep the flow from ending. It may block on the disk.
+    pub(crate) fn finish_epochs(&self, turn: TurnNumber, sync: bool) -> Result<(), StoreError> {
+        let _writing = self.inner.epochs.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut layers = self.layers_mut();
-        self.inner.epochs.turn.fetch_add(1, Ordering::Relaxed);
+        // The flow may have been dropped before this had its thread.
+        if !self.is_turn(turn) {
+            return Err(StoreError::CommitFailed { path: self.name() });
+        }
+        debug_assert!(layers.moved.is_empty() && layers.closing.is_none(), "all messages are committed");
+        self.write_rows(&layers.active, sync)?;
+        self.end(&mut layers);
+        Ok(())
+    }
+
+    /// The flow of this number ends without a commit, if it has not ended yet: what is not in RocksDB is
+    /// dropped. It waits for a batch that is being written, so that whoever writes to the store
+    /// afterwards, or begins a flow, is not overwritten by it.
+    pub(crate) fn drop_epochs(&self, turn: TurnNumber) {
+        let mut layers = self.layers_mut();
+        if !self.is_turn(turn) {
+            return;
+        }
+        self.next_turn();
         *layers = Layers { failed: true, ..Layers::default() };
+        drop(layers);
+        let _written = self.inner.epochs.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.end(&mut self.layers_mut());
+    }
+
+    fn end(&self, layers: &mut Layers) {
+        self.next_turn();
+        *layers = Layers::default();
+        self.inner.epochs.running.store(false, Ordering::Release);
+    }
+
+    fn next_turn(&self) -> TurnNumber {
+        self.inner.epochs.turn.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn is_turn(&self, turn: TurnNumber) -> bool {
+        self.inner.epochs.turn.load(Ordering::Relaxed) == turn
     }
 
     /// The layers as readers see them, while a flow runs.
@@ -136,10 +174,15 @@ impl Store {
         self.inner.epochs.layers.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Moves a message's rows and position into the active layer, whole. Without a running flow (a
-    /// message of a test) the rows go to RocksDB at once.
-    pub(crate) fn publish(&self, rows: Rows, moved: Option<(Place, Position)>) -> Result<(), StoreError> {
-        if !self.inner.epochs.running.load(Ordering::Acquire) {
+    /// Moves a message's rows and position into the active layer, whole, if its flow still runs. Without a
+    /// flow (a message of a test) and while none runs, the rows go to RocksDB at once.
+    pub(crate) fn publish(
+        &self,
+        turn: Option<TurnNumber>,
+        rows: Rows,
+        moved: Option<(Place, Position)>,
+    ) -> Result<(), StoreError> {
+        if turn.is_none() && !self.inner.epochs.running.load(Ordering::Acquire) {
             return match rows.only() {
                 _ if rows.is_empty() => Ok(()),
                 Some((key, value)) => self.set(key, value.map(|value| &**value)),
@@ -147,7 +190,8 @@ impl Store {
             };
         }
         let mut layers = self.layers_mut();
-        if layers.failed {
+        // A task of a flow that was dropped may still be at a message.
+        if layers.failed || turn.is_some_and(|turn| !self.is_turn(turn)) {
             return Err(StoreError::CommitFailed { path: self.name() });
         }
         if !rows.is_empty() {
@@ -161,8 +205,13 @@ impl Store {
         Ok(())
     }
 
-    /// Publishes a write from outside of a message, if a flow runs; without one it is for RocksDB.
-    pub(crate) fn publish_outside(&self, change: impl FnOnce(&mut Rows)) -> Option<Result<(), StoreError>> {
+    /// Publishes a write of so many `bytes` from outside of a message, if a flow runs; without one it is
+    /// for RocksDB.
+    pub(crate) fn publish_outside(
+        &self,
+        bytes: usize,
+        change: impl FnOnce(&mut Rows),
+    ) -> Option<Result<(), StoreError>> {
         if !self.inner.epochs.running.load(Ordering::Acquire) {
             return None;
         }
@@ -175,7 +224,7 @@ impl Store {
             return None;
         }
         change(Arc::make_mut(&mut layers.active));
-        self.inner.epochs.active_bytes.fetch_add(ROW_BYTES, Ordering::Relaxed);
+        self.inner.epochs.active_bytes.fetch_add(bytes + ROW_BYTES, Ordering::Relaxed);
         Some(Ok(()))
     }
 
@@ -215,9 +264,13 @@ impl Store {
     /// Second step: one batch, which RocksDB has whole or not at all. It may block on the disk.
     pub(crate) fn write_frozen(&self, frozen: &Frozen, sync: bool) -> Result<(), StoreError> {
         let _writing = self.inner.epochs.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        if frozen.turn != self.inner.epochs.turn.load(Ordering::Relaxed) {
+        if !self.is_turn(frozen.turn) {
             return Err(StoreError::CommitFailed { path: self.name() });
         }
+        self.write_rows(&frozen.rows, sync)
+    }
+
+    fn write_rows(&self, rows: &Rows, sync: bool) -> Result<(), StoreError> {
         #[cfg(test)]
         if self.inner.epochs.writes_left.fetch_sub(1, Ordering::Relaxed) == 1 {
             return Err(StoreError::NoSpace { path: self.name() });
@@ -225,7 +278,7 @@ impl Store {
         let mut options = WriteOptions::default();
         options.disable_wal(self.inner.in_memory);
         options.set_sync(sync && !self.inner.in_memory);
-        self.write_with(super::staged::batch(&frozen.rows), &options)
+        self.write_with(super::staged::batch(rows), &options)
     }
 
     /// Last step: the closing layer is gone, since RocksDB has its rows.
@@ -238,4 +291,69 @@ impl Store {
 
 fn weight(key: &[u8], value: Option<&[u8]>) -> usize {
     key.len() + value.map_or(0, <[u8]>::len) + ROW_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A store with a flow that has published one row, and frozen it.
+    fn closing() -> (Store, TurnNumber, Frozen) {
+        let store = Store::in_memory().unwrap();
+        let turn = store.begin_epochs(vec![]).unwrap();
+        let mut rows = Rows::default();
+        rows.set(&[0, 0, 0, 1, 7], Some(&[1]));
+        store.publish(Some(turn), rows, None).unwrap();
+        let frozen = store.freeze().unwrap();
+        (store, turn, frozen)
+    }
+
+    // A batch that was being written when its flow was dropped overwrote what the program had written since.
+    #[test]
+    fn a_dropped_flow_has_ended_when_its_batch_is_written() {
+        let (store, turn, _) = closing();
+        let writing = store.inner.epochs.writing.lock().unwrap();
+        let dropped = std::thread::spawn({
+            let store = store.clone();
+            move || store.drop_epochs(turn)
+        });
+        while store.layers().is_some_and(|layers| !layers.failed) {
+            std::thread::yield_now();
+        }
+        assert!(store.inner.epochs.running.load(Ordering::Acquire));
+        drop(writing);
+        dropped.join().unwrap();
+        assert!(!store.inner.epochs.running.load(Ordering::Acquire));
+    }
+
+    #[test]
+    fn nothing_of_a_dropped_flow_is_published_or_written_in_the_time_of_the_next() {
+        let (store, dropped, frozen) = closing();
+        store.drop_epochs(dropped);
+        let next = store.begin_epochs(vec![]).unwrap();
+        store.write_frozen(&frozen, false).unwrap_err();
+        store.finish_epochs(dropped, false).unwrap_err();
+        let mut rows = Rows::default();
+        rows.set(&[0, 0, 0, 1, 8], Some(&[1]));
+        store.publish(Some(dropped), rows, None).unwrap_err();
+        // Nor is the next one ended by it.
+        store.drop_epochs(dropped);
+        store.publish(Some(next), Rows::default(), None).unwrap();
+        assert!(store.end_epochs());
+        assert!(store.get(&[0, 0, 0, 1, 7]).unwrap().is_none());
+        assert!(store.get(&[0, 0, 0, 1, 8]).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_is_left_when_a_flow_ends_is_written() {
+        let (store, turn, frozen) = closing();
+        store.write_frozen(&frozen, false).unwrap();
+        store.thaw(frozen);
+        store.publish_outside(1, |rows| rows.set(&[0, 0, 0, 1, 8], Some(&[2]))).unwrap().unwrap();
+        assert!(!store.end_epochs());
+        store.finish_epochs(turn, false).unwrap();
+        assert_eq!(store.get(&[0, 0, 0, 1, 7]).unwrap().as_deref(), Some(&[1][..]));
+        assert_eq!(store.get(&[0, 0, 0, 1, 8]).unwrap().as_deref(), Some(&[2][..]));
+        store.begin_epochs(vec![]).unwrap();
+    }
 }

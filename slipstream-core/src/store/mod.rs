@@ -48,6 +48,7 @@ use database::Database;
 pub(crate) use cursor::Lent;
 #[cfg(test)]
 pub(crate) use epoch::Frozen;
+pub(crate) use epoch::TurnNumber;
 pub use error::StoreError;
 pub use format::ValueFormat;
 pub(crate) use merge::{Below, Direction, Taken, step, visible};
@@ -87,7 +88,8 @@ fn table_of(key: &[u8]) -> u32 {
 /// ```
 ///
 /// What is written outside of a message is in RocksDB's log when the call returns. It is safe
-/// from a crash of the process then; the operating system decides when it reaches the disk.
+/// from a crash of the process then; the operating system decides when it reaches the disk. While a
+/// flow runs over the store it is seen at once, and becomes durable with the flow's next commit.
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,

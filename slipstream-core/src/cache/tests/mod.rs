@@ -34,7 +34,7 @@ impl Message {
 
     fn publish(&mut self) -> Result<(), StoreError> {
         let Some(staged) = self.0.as_mut().and_then(|tx| tx.staged.as_mut()) else { return Ok(()) };
-        staged.store().clone().publish(staged.take(), None)
+        staged.store().clone().publish(None, staged.take(), None)
     }
 
     fn roll_back(&mut self) {
