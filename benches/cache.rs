@@ -292,6 +292,26 @@ impl Pair {
             },
             |round| timed(round, count, |n| put(appended::<2>(n))),
         );
+        let mut kept = bare.iterator();
+        twins.compare(
+            &format!("insert, then as_of, {place}"),
+            count,
+            |round| {
+                timed(round, count, |n| {
+                    let (key, value) = appended::<3>(n);
+                    cache.insert(&key, value).expect("writes");
+                    assert!(black_box(cache.as_of(&between(key)).expect("reads")).is_some());
+                })
+            },
+            |round| {
+                timed(round, count, |n| {
+                    let (key, value) = appended::<3>(n);
+                    put((key, value));
+                    kept.refresh().expect("sees what was written");
+                    assert!(black_box(bare.as_of(&mut kept, &between(key)).expect("reads")).is_some());
+                })
+            },
+        );
         let count_at_once = count.next_multiple_of(AT_ONCE);
         let firsts = |round| part(round, count_at_once).step_by(AT_ONCE as usize);
         twins.compare(
@@ -308,26 +328,6 @@ impl Pair {
                 start.elapsed()
             },
         );
-        let mut kept = bare.iterator();
-        twins.compare(
-            &format!("insert, then as_of, {place}"),
-            count,
-            |round| {
-                timed(round, count, |n| {
-                    let (key, value) = appended::<4>(n);
-                    cache.insert(&key, value).expect("writes");
-                    assert!(black_box(cache.as_of(&between(key)).expect("reads")).is_some());
-                })
-            },
-            |round| {
-                timed(round, count, |n| {
-                    let (key, value) = appended::<4>(n);
-                    put((key, value));
-                    kept.refresh().expect("sees what was written");
-                    assert!(black_box(bare.as_of(&mut kept, &between(key)).expect("reads")).is_some());
-                })
-            },
-        );
     }
 }
 
@@ -337,7 +337,7 @@ fn appended<const CASE: u32>(n: u64) -> (At, Price) {
 }
 
 fn some_appended(first: u64) -> impl Iterator<Item = (At, Price)> {
-    (first..first + AT_ONCE).map(appended::<3>)
+    (first..first + AT_ONCE).map(appended::<4>)
 }
 
 /// The numbers of a round.
