@@ -261,6 +261,28 @@ impl Pair {
         let count = twins.size(4_000, 2_000, 10);
         let random = |n| (rows.random(n), price(n));
         let put = |(key, value): (At, Price)| bare.insert(&key, &value).expect("writes");
+        let mut kept = bare.iterator();
+        twins.compare(
+            &format!("insert, then as_of, {place}"),
+            count,
+            |round| {
+                timed(round, count, |n| {
+                    let (key, value) = appended::<0>(n);
+                    cache.insert(&key, value).expect("writes");
+                    assert!(black_box(cache.as_of(&between(key)).expect("reads")).is_some());
+                })
+            },
+            |round| {
+                timed(round, count, |n| {
+                    let (key, value) = appended::<0>(n);
+                    put((key, value));
+                    kept.refresh().expect("sees what was written");
+                    assert!(black_box(bare.as_of(&mut kept, &between(key)).expect("reads")).is_some());
+                })
+            },
+        );
+        // It would keep what it sees from being let go.
+        drop(kept);
         twins.compare(
             &format!("insert, random, {place}"),
             count,
@@ -291,26 +313,6 @@ impl Pair {
                 run(runtime, Flow::new().with(row))
             },
             |round| timed(round, count, |n| put(appended::<2>(n))),
-        );
-        let mut kept = bare.iterator();
-        twins.compare(
-            &format!("insert, then as_of, {place}"),
-            count,
-            |round| {
-                timed(round, count, |n| {
-                    let (key, value) = appended::<3>(n);
-                    cache.insert(&key, value).expect("writes");
-                    assert!(black_box(cache.as_of(&between(key)).expect("reads")).is_some());
-                })
-            },
-            |round| {
-                timed(round, count, |n| {
-                    let (key, value) = appended::<3>(n);
-                    put((key, value));
-                    kept.refresh().expect("sees what was written");
-                    assert!(black_box(bare.as_of(&mut kept, &between(key)).expect("reads")).is_some());
-                })
-            },
         );
         let count_at_once = count.next_multiple_of(AT_ONCE);
         let firsts = |round| part(round, count_at_once).step_by(AT_ONCE as usize);
