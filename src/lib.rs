@@ -52,7 +52,7 @@
 //!
 //! | word | meaning | here |
 //! |---|---|---|
-//! | source | can be opened, and gives items until it ends | [`AsyncIterable`], [`iter`], [`interval`] |
+//! | source | can be opened, and gives items until it ends | [`AsyncIterable`], [`iter`], [`interval`], [`replay`] |
 //! | handler | a function under `#[handle]`, or a closure | [`handle`], [`source`] |
 //! | sink | takes each output | [`Sink`], [`print`](struct@print), `Cache` |
 //! | pipe | a function from stream to stream, before a handler | [`Items`] |
@@ -60,13 +60,15 @@
 //! | store | one database on disk or in memory | `Store` |
 //! | cache | an ordered, typed map in a store | `Cache` |
 //! | message | an item with its key and place | [`Message`] |
+//! | position | where a message stands in its source; committed with the state | [`Position`], [`replay`] |
+//! | commit | the moment at which state and positions become durable together | [`Flow::commit_every`] |
 //! | transaction | all that one message causes: visible at once and whole, or not at all | [`in_message`] |
 //!
 //! # What it is not
 //!
 //! Not a cluster: one process on one machine. Not a query language: state is a map, a handler is a
-//! function. Not yet complete: topics, commits tied to positions and checkpoints follow; until then a
-//! source begins anew after a restart, and the caches hold what its messages had written.
+//! function. Not yet complete: topics and checkpoints follow. A source without positions begins anew
+//! after a restart, and the caches hold what its messages had written.
 //!
 //! # Limits
 //!
@@ -80,9 +82,9 @@
 //! as keys. All are additive.
 pub use slipstream_core::{
     AsKey, AsyncIterable, BoxError, Distance, Emitter, Error, Flow, FromItem, Handler, Interval, IntoContext,
-    Items, Iter, Key, KeyError, Message, Mount, Output, PrefixOf, Result, Routes, Sink, SinkAsync,
-    SourceName, Timestamp, TimestampError, builder, flow, in_message, interval, iter, key, one, output,
-    print, sink_async, source,
+    Items, Iter, Key, KeyError, Line, Message, Mount, Output, Position, Positions, PrefixOf, Replay,
+    ReplayError, Result, Routes, Sink, SinkAsync, SourceName, Timestamp, TimestampError, builder, flow,
+    in_message, interval, iter, key, one, output, print, replay, sink_async, source,
 };
 #[cfg(feature = "rocksdb")]
 pub use slipstream_core::{Cache, Store, StoreError, ValueFormat, cache, store};

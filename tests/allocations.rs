@@ -145,9 +145,15 @@ fn counted(run: impl FnOnce()) -> usize {
 
 /// What a flow allocates over some messages.
 fn of_messages(flow: Flow<App>, count: u64) -> usize {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let app = Arc::new(App { numbers: Numbers(count), messages: Messages(count), factor: 3 });
-    counted(|| runtime.block_on(flow.run(app)).unwrap())
+    counted(|| {
+        runtime.block_on(async {
+            // A runtime keeps a list from its first yield on; a flow of many messages may yield.
+            tokio::task::yield_now().await;
+            flow.run(app).await.unwrap();
+        });
+    })
 }
 
 /// The flow allocates when it starts, and then no more.
@@ -290,7 +296,7 @@ mod caches {
                 writes.then_some(((7, n), price(n)))
             });
             let flow = Flow::<()>::new().with(handler.sink(prices));
-            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
             counted(|| runtime.block_on(flow.run(())).unwrap())
         }
         let prices = prices();
@@ -299,8 +305,9 @@ mod caches {
         assert_eq!(look_ups, 0, "for 1,000 messages that look up");
         let writes = of_messages(1_300, &prices, true) - of_messages(300, &prices, true);
         assert!(
-            writes <= 3_000,
-            "{writes} for 1,000 messages that write a row: its key, its value, its place"
+            writes <= 3_300,
+            "{writes} for 1,000 messages that write a row: its key, its value, its place in the message, \
+             and its share of the epoch's map"
         );
     }
 }

@@ -3,10 +3,11 @@
 //! set, since no macro sees the concrete type here.
 use crate::{
     AsyncIterable, BoxError, Emitter, Handler, Items, Routes, Sink,
+    once::{Never, Refuted},
     output::{Itself, Nothing, Output},
     pipe::{Pipes, chain, pipe},
     route::{Mountable, Reading, Taking, handled},
-    sink::{SinkAsync, Sinks, sink_async},
+    sink::{SinkAsync, Sinks, Taken, sink_async},
 };
 use futures::Stream;
 use std::{
@@ -58,21 +59,21 @@ impl<S, I: Send + 'static, W: Way<I>> Reads<S, I, W> {
         Reads { sources: self.sources, way: self.way.then(pipe(function)), item: PhantomData }
     }
     /// Handles each item.
-    pub fn handle<F, O>(self, handler: F) -> Handles<S, I, W, Closure<F, W::Item>, O::Item>
+    pub fn handle<F, O>(self, handler: F) -> Handling<S, I, W, Closure<F, W::Item>, O>
     where
         F: Fn(W::Item) -> O + Send + Sync + 'static,
         O: Output + Send + 'static,
     {
-        self.by(Closure(handler, PhantomData))
+        self.by(O::to(Closure(handler, PhantomData)))
     }
     /// Handles each item, with work that waits.
-    pub fn handle_async<F, Fut, O>(self, handler: F) -> Handles<S, I, W, ClosureAsync<F, W::Item>, O::Item>
+    pub fn handle_async<F, Fut, O>(self, handler: F) -> Handling<S, I, W, ClosureAsync<F, W::Item>, O>
     where
         F: Fn(W::Item) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = O> + Send + 'static,
         O: Output + Send + 'static,
     {
-        self.by(ClosureAsync(handler, PhantomData))
+        self.by(O::to(ClosureAsync(handler, PhantomData)))
     }
     fn by<H, T>(self, handler: H) -> Handles<S, I, W, H, T> {
         let Reads { sources, way, .. } = self;
@@ -91,6 +92,12 @@ pub struct Handles<S, I, W, H, T, K = ()> {
     types: PhantomData<fn(I) -> T>,
 }
 
+/// With a closure `H` that returns an `O`.
+pub type Handling<S, I, W, H, O> = Handles<S, I, W, <O as Output>::To<H>, <O as Output>::Item>;
+
+/// With one more sink, `N`.
+pub type AndSink<S, I, W, H, T, K, N> = Handles<S, I, W, H, T, (K, N)>;
+
 impl<S, I, W, H, T, K> Handles<S, I, W, H, T, K> {
     /// Names the handler, for errors; "closure" without it.
     pub fn named(mut self, name: &'static str) -> Self {
@@ -98,23 +105,54 @@ impl<S, I, W, H, T, K> Handles<S, I, W, H, T, K> {
         self
     }
     /// One more sink, after those before.
-    pub fn sink<N: Sink<T>>(self, sink: &N) -> Handles<S, I, W, H, T, (K, N)> {
-        let Handles { name, sources, way, handler, sinks, types } = self;
-        Handles { name, sources, way, handler, sinks: (sinks, sink.clone()), types }
+    pub fn sink<N: Takes<T, X>, X>(self, sink: &N) -> AndSink<S, I, W, H, T, K, N::To<N>> {
+        self.and(N::to(sink.clone()))
     }
     /// A closure as one more sink; a reference to one, with its parameter's type written, does as
     /// a [`sink`](Handles::sink) too.
-    pub fn sink_with<R, F: Fn(&T) -> R + Sink<T>>(self, sink: F) -> Handles<S, I, W, H, T, (K, F)> {
-        self.sink(&sink)
+    pub fn sink_with<R: Taken, F: Fn(&T) -> R>(self, sink: F) -> AndSink<S, I, W, H, T, K, R::To<F>> {
+        self.and(R::to(sink))
     }
     /// An async closure as one more sink.
-    pub fn sink_async<F, Fut>(self, take: F) -> Handles<S, I, W, H, T, (K, SinkAsync<F>)>
+    pub fn sink_async<R, Fut, F>(self, take: F) -> AndSink<S, I, W, H, T, K, R::To<SinkAsync<F>>>
     where
+        R: Taken,
+        Fut: Future<Output = R>,
         F: Fn(T) -> Fut,
-        Fut: Future,
-        SinkAsync<F>: Sink<T>,
     {
-        self.sink(&sink_async(take))
+        self.and(R::to(sink_async(take)))
+    }
+    fn and<N>(self, sink: N) -> AndSink<S, I, W, H, T, K, N> {
+        let Handles { name, sources, way, handler, sinks, types } = self;
+        Handles { name, sources, way, handler, sinks: (sinks, sink), types }
+    }
+}
+
+/// A [`Sink`], asked for once (see `once.rs`).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a sink for `{T}`",
+    label = "cannot take `{T}`",
+    note = "a `Cache<K, V>` takes pairs: return `(key, value)`; `print` takes what is `Debug`",
+    note = "a function `fn(&T)` is a sink if it returns `()` or `Result<()>`; a closure goes to `sink_with` or `sink_async`"
+)]
+pub trait Takes<T, X>: Sink<T> {
+    /// `S` itself.
+    type To<S>;
+    /// Itself.
+    fn to<S>(step: S) -> Self::To<S>;
+}
+
+impl<T, N: Sink<T>> Takes<T, ()> for N {
+    type To<S> = S;
+    fn to<S>(step: S) -> S {
+        step
+    }
+}
+
+impl<T, N: Sink<T> + Refuted> Takes<T, Never> for N {
+    type To<S> = S;
+    fn to<S>(step: S) -> S {
+        step
     }
 }
 
@@ -138,7 +176,7 @@ where
     K: Sinks<T>,
 {
     fn attach(self, routes: &mut Routes<'_, C>) -> Result<(), BoxError> {
-        let handler = handled(self.name, self.handler).outputs(Itself).with(self.sinks);
+        let handler = handled(self.name, self.handler).outputs::<_, ()>(Itself).with(self.sinks);
         self.sources.mount(routes, &self.way, &handler)
     }
 }
@@ -189,7 +227,7 @@ where
         let (before, source) = self;
         before.mount(routes, way, handler)?;
         let origin = source.identity().unwrap_or_else(|| std::any::type_name::<S>().to_owned());
-        way.take(routes.made(source, &origin)).mount(handler)
+        way.take(routes.made::<_, ()>(source, &origin)).mount(handler)
     }
 }
 

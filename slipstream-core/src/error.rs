@@ -31,6 +31,21 @@ pub enum Error {
         #[source]
         cause: BoxError,
     },
+    /// The flow could not start: its store is not to be had, or there are two.
+    #[error("the flow could not start with its store")]
+    Store {
+        /// What the store returned.
+        #[source]
+        cause: BoxError,
+    },
+    /// The flow could not start: a source with positions lacks what they need.
+    #[error("the flow could not start: source `{origin}` has positions, and needs {what}")]
+    Positions {
+        /// The source, as the attribute names it.
+        origin: String,
+        /// What is missing, and how to give it.
+        what: String,
+    },
     /// A handler returned an error.
     #[error("handler `{handler}` failed on an item of `{origin}`")]
     Handler {
@@ -83,7 +98,15 @@ pub enum Error {
         #[source]
         cause: BoxError,
     },
-    /// A sink could not be flushed when the sources had ended.
+    /// An epoch could not be committed: neither its state nor its positions are stored, and the
+    /// caches show those of the commit before.
+    #[error("what was handled since the last commit was not stored")]
+    Commit {
+        /// What the store returned.
+        #[source]
+        cause: BoxError,
+    },
+    /// A sink could not be flushed, at a commit or at the end.
     #[error("a sink of handler `{handler}` could not be flushed")]
     Flush {
         /// The name of the handler whose sink it was.

@@ -2,13 +2,31 @@
 use crate::{
     BoxError, Mount,
     builder::Attach,
+    commit::{Commit, Settings},
     error::{Error, panic_message},
-    route::{Drive, Flush, Routes},
+    position::Positions,
+    route::{Drive, Routes, Shared},
+    sink::Flush,
     stop::Stop,
 };
 use futures::future::BoxFuture;
-use std::{collections::HashMap, fmt, sync::Arc};
-use tokio::task::{Id, JoinError, JoinSet};
+use std::{
+    collections::HashMap,
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+use tokio::{
+    sync::oneshot,
+    task::{Id, JoinError, JoinSet},
+};
+
+#[cfg(test)]
+#[cfg(feature = "rocksdb")]
+mod tests;
 
 type Mounting<C> = Box<dyn for<'c> FnOnce(&'c C, &mut Routes<'c, C>) -> Result<(), BoxError> + Send>;
 
@@ -18,6 +36,8 @@ type Mounting<C> = Box<dyn for<'c> FnOnce(&'c C, &mut Routes<'c, C>) -> Result<(
 pub struct Flow<C> {
     mounts: Vec<(String, Mounting<C>)>,
     name: Option<String>,
+    settings: Settings,
+    keeping: Keeping,
 }
 
 impl<C> fmt::Debug for Flow<C> {
@@ -27,16 +47,16 @@ impl<C> fmt::Debug for Flow<C> {
     }
 }
 
-impl<C: Send + Sync + 'static> Default for Flow<C> {
+impl<C: 'static> Default for Flow<C> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<C: Send + Sync + 'static> Flow<C> {
+impl<C: 'static> Flow<C> {
     /// A flow without handlers, which ends at once when it is run.
     pub fn new() -> Self {
-        Flow { mounts: Vec::new(), name: None }
+        Flow { mounts: Vec::new(), name: None, settings: Settings::default(), keeping: Keeping::default() }
     }
 
     /// Adds the handler that `#[handle]` made of a function.
@@ -59,96 +79,260 @@ impl<C: Send + Sync + 'static> Flow<C> {
         self
     }
 
+    /// The store in which the flow keeps its state and the positions of its sources. A flow finds it by
+    /// the caches among its sinks; one whose handlers alone write to caches is told.
+    #[cfg(feature = "rocksdb")]
+    pub fn store(mut self, store: &crate::store::Store) -> Self {
+        self.keeping.store = Some(store.clone());
+        self
+    }
+
+    /// Commits each `interval`; 100 ms without it. After a crash the messages since the last commit come
+    /// again, so a longer one repeats more; a commit waits for the disk, so a shorter one keeps it busier.
+    pub fn commit_every(mut self, interval: Duration) -> Self {
+        self.settings.every = interval;
+        self
+    }
+
+    /// Commits after so many messages too, without waiting for the interval.
+    pub fn commit_after(mut self, messages: u64) -> Self {
+        self.settings.after = Some(messages.max(1));
+        self
+    }
+
+    /// Whether a commit waits until the disk has it, as it does unless told otherwise. Without, a crash
+    /// of the process still loses nothing, while a power loss takes the store back to an earlier commit,
+    /// state and positions together.
+    pub fn sync(mut self, sync: bool) -> Self {
+        self.settings.sync = sync;
+        self
+    }
+
+    /// About how many bytes of rows may wait for a commit; 64 MiB without it. At the bound the epoch is
+    /// committed at once, and no message begins while the one before is still being written. One message
+    /// that is larger is let through.
+    pub fn epoch_bytes(mut self, bytes: usize) -> Self {
+        self.settings.memory_bytes = bytes;
+        self
+    }
+
     /// Runs until all sources have ended, over a context or an `Arc` of one (keep a clone to look
     /// into it afterwards). Each source is read by a task of its own; each message goes through the
     /// handlers of its source before the next one begins.
     ///
+    /// To read one source before another, run two flows one after the other over clones of one `Arc`.
+    ///
     /// # Errors
     /// The first [`Error`], boxed. The other sources then stop, the messages they have in hand are
-    /// finished, and the sinks are flushed before it is returned.
+    /// finished, and what is published is committed before it is returned. Where a commit itself has
+    /// failed, what it should have stored is dropped, and the caches show the commit before.
     ///
     /// # Panics
-    /// Only when polled outside of a tokio runtime. Panics of handlers are errors.
+    /// Only when polled outside of a tokio runtime, or, where state is kept, in one without its timers
+    /// (`enable_time`, or `#[tokio::main]`). Panics of handlers are errors.
     ///
     /// # Cancel safety
-    /// Dropping the future ends the tasks where they wait: a message in hand is dropped whole, none
-    /// of its cache writes is made, outputs already sent stand, and the sinks are not flushed.
-    pub fn run<A: IntoContext<C>>(self, context: A) -> BoxFuture<'static, Result<(), BoxError>> {
-        let context = context.into_context();
-        Box::pin(async move {
-            let mut running = Running::start(self.mounts, &context)?;
-            let first = running.all_ended().await;
-            let flushed = running.flush().await;
-            if let (Some(_), Some(second)) = (&first, &flushed) {
-                tracing::error!(flow = self.name, "after another error: {second:?}");
-            }
-            first.or(flushed).map_or(Ok(()), |error| Err(error.into()))
-        })
+    /// Dropping the future is like a crash: the tasks end where they wait, a message in hand is dropped
+    /// whole, state and positions are those of the last commit, outputs already sent stand, and the
+    /// sinks are not flushed.
+    pub fn run<A: IntoContext<C>>(self, context: A) -> Run<C> {
+        Run { begins: Some((self, context.into_context())), runs: None }
+    }
+}
+
+/// What [`Flow::run`] gives: does nothing until it is awaited.
+// A future of its own, and no boxed one, so that `run` need not ask whether threads may share `C`: where
+// they may not, `mount` has said so.
+#[must_use = "a flow does nothing until it is awaited"]
+pub struct Run<C> {
+    begins: Option<(Flow<C>, Arc<C>)>,
+    runs: Option<BoxFuture<'static, Result<(), BoxError>>>,
+}
+
+impl<C> fmt::Debug for Run<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run").finish_non_exhaustive()
+    }
+}
+
+impl<C> Future for Run<C> {
+    type Output = Result<(), BoxError>;
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Some((flow, context)) = self.begins.take() {
+            let Flow { mounts, name, settings, keeping } = flow;
+            let running = Running::start(Starting { mounts, settings, keeping }, &context);
+            self.runs = Some(Box::pin(async move {
+                let ended = match running {
+                    Ok(mut running) => running.run().await,
+                    Err(error) => Err(error),
+                };
+                ended.map_err(|error| {
+                    tracing::error!(flow = name, "ended: {error:?}");
+                    error.into()
+                })
+            }));
+        }
+        match &mut self.runs {
+            Some(runs) => runs.as_mut().poll(cx),
+            // Polled again after a panic at the start.
+            None => Poll::Pending,
+        }
+    }
+}
+
+/// What a flow starts with.
+struct Starting<C> {
+    mounts: Vec<(String, Mounting<C>)>,
+    settings: Settings,
+    keeping: Keeping,
+}
+
+/// Where a flow keeps its state and positions: the store it was given, and those of its sinks, which
+/// have to be one.
+#[derive(Debug, Default)]
+struct Keeping {
+    #[cfg(feature = "rocksdb")]
+    store: Option<crate::store::Store>,
+}
+
+impl Keeping {
+    #[cfg(feature = "rocksdb")]
+    fn open<C>(self, settings: Settings, routes: &mut Routes<'_, C>) -> Result<Commit, Error> {
+        use crate::store::StoreError;
+        let mut stores = Vec::from_iter(self.store);
+        routes.flushes().iter().for_each(|sinks| sinks.stores(&mut stores));
+        let mut stores = stores.into_iter();
+        let store = stores.next();
+        if let Some(store) = &store
+            && let Some(other) = stores.find(|other| !other.is(store))
+        {
+            let (first, second) = (store.name(), other.name());
+            return Err(Error::Store { cause: StoreError::TwoStores { first, second }.into() });
+        }
+        let mut names: Vec<Option<Arc<str>>> = Vec::new();
+        for (origin, kept) in routes.kept() {
+            let missing = |what: &str| Error::Positions { origin: origin.to_owned(), what: what.to_owned() };
+            names.push(match kept {
+                None => None,
+                Some(None) => return Err(missing("a name, which its `identity()` has to give")),
+                Some(Some(_)) if store.is_none() => {
+                    return Err(missing(
+                        "a store for its positions: a `Cache` among the sinks says which, or `.store(&store)`",
+                    ));
+                }
+                Some(Some(name)) => Some(Arc::from(name)),
+            });
+        }
+        let sources = names.iter().map(|name| name.clone().unwrap_or_default()).collect();
+        let commit = Commit::new(settings, store.clone(), sources).map_err(|cause| Error::Store { cause })?;
+        // Only now: what a dropped flow was still writing is written.
+        let start = |name: &Option<Arc<str>>| match (name, &store) {
+            (Some(name), Some(store)) => store.positions(name),
+            _ => Ok(Positions::default()),
+        };
+        let starts: Result<Vec<_>, _> = names.iter().map(start).collect();
+        let starts = starts.map_err(|cause| Error::Store { cause: cause.into() })?;
+        routes.open(|source| starts.get(source).cloned().unwrap_or_default());
+        Ok(commit)
+    }
+
+    #[cfg(not(feature = "rocksdb"))]
+    fn open<C>(self, settings: Settings, routes: &mut Routes<'_, C>) -> Result<Commit, Error> {
+        if let Some((origin, _)) = routes.kept().find(|(_, kept)| kept.is_some()) {
+            let what = "a store for its positions, which the feature `rocksdb` has".to_owned();
+            return Err(Error::Positions { origin: origin.to_owned(), what });
+        }
+        routes.open(|_| Positions::default());
+        Ok(Commit::new(settings))
     }
 }
 
 /// A flow whose sources are being read.
 struct Running {
-    drive: Arc<Drive>,
+    shared: Arc<Shared>,
     tasks: JoinSet<Result<(), Error>>,
     origins: HashMap<Id, String>,
-    flushes: Vec<Arc<dyn Flush>>,
+    sinks: Vec<Arc<dyn Flush>>,
 }
 
 impl Running {
-    fn start<C: Send + Sync + 'static>(
-        mounts: Vec<(String, Mounting<C>)>,
-        context: &Arc<C>,
-    ) -> Result<Self, Error> {
+    fn start<C>(flow: Starting<C>, context: &Arc<C>) -> Result<Self, Error> {
         let mut routes = Routes::new();
-        for (handler, mount) in mounts {
+        for (handler, mount) in flow.mounts {
             mount(context, &mut routes).map_err(|cause| Error::Start { handler, cause })?;
         }
-        let (routes, flushes) = routes.into_parts();
-        let drive = Arc::new(Drive { stop: Stop::default() });
+        let commit = flow.keeping.open(flow.settings, &mut routes)?;
+        let shared = Arc::new(Shared { stop: Stop::default(), commit });
+        let (routes, sinks) = routes.into_parts();
         let (mut tasks, mut origins) = (JoinSet::new(), HashMap::new());
-        for route in routes {
+        for (source, route) in (0..).zip(routes) {
             let origin = route.origin().to_owned();
-            let task = tasks.spawn(route.run(Arc::clone(context), Arc::clone(&drive)));
+            let drive = Drive { shared: Arc::clone(&shared), source };
+            let task = tasks.spawn(route.run(Arc::clone(context), drive));
             origins.insert(task.id(), origin);
         }
-        Ok(Running { drive, tasks, origins, flushes })
+        Ok(Running { shared, tasks, origins, sinks })
     }
 
-    /// Waits for all sources; the first error stops the others.
-    async fn all_ended(&mut self) -> Option<Error> {
-        let mut first = None;
-        while let Some(ended) = self.tasks.join_next().await {
-            let Err(error) = ended.unwrap_or_else(|error| Err(self.panicked(error))) else { continue };
-            self.drive.stop.set();
-            if first.is_none() {
-                first = Some(error);
-            } else {
-                tracing::error!("after another error: {error:?}");
-            }
-        }
-        first
-    }
-
-    /// A handler's panics are caught where it is polled, so it was the source.
-    fn panicked(&self, error: JoinError) -> Error {
-        let origin = self.origins.get(&error.id()).cloned().unwrap_or_default();
-        let message = match error.try_into_panic() {
-            Ok(payload) => panic_message(&*payload),
-            Err(_) => "its task was cancelled: the runtime is shutting down".to_owned(),
+    /// Reads the sources to their end, and commits meanwhile; the first error stops the flow.
+    async fn run(&mut self) -> Result<(), Error> {
+        let Running { shared, tasks, origins, sinks } = self;
+        let (done, ended) = oneshot::channel();
+        let sources = async {
+            let failed = all_ended(tasks, origins, &shared.stop).await;
+            // Nobody listens any more where a commit has failed.
+            let _ = done.send(());
+            failed
         };
-        Error::Source { origin, message }
-    }
-
-    async fn flush(&self) -> Option<Error> {
-        let mut first = None;
-        for sinks in &self.flushes {
-            if let Err(cause) = sinks.flush().await {
-                first.get_or_insert(Error::Flush { handler: sinks.name(), cause });
+        let commits = async {
+            let kept = shared.commit.keep(sinks, ended).await;
+            let is_first = kept.is_err() && !shared.stop.is_set();
+            if kept.is_err() {
+                shared.stop.set();
             }
+            (kept, is_first)
+        };
+        let (failed, (kept, commit_was_first)) = tokio::join!(sources, commits);
+        // What is published is committed, also when a handler has stopped the flow.
+        let committed = shared.commit.end(sinks, kept.is_err()).await;
+        let mut errors = if commit_was_first { vec![kept.err(), failed] } else { vec![failed, kept.err()] };
+        errors.push(committed.err());
+        let mut errors = errors.into_iter().flatten();
+        let first = errors.next();
+        for error in errors {
+            tracing::error!("after another error: {error:?}");
         }
-        first
+        first.map_or(Ok(()), Err)
     }
+}
+
+/// Waits for all sources; the first error stops the others.
+async fn all_ended(
+    tasks: &mut JoinSet<Result<(), Error>>,
+    origins: &HashMap<Id, String>,
+    stop: &Stop,
+) -> Option<Error> {
+    let mut first = None;
+    while let Some(ended) = tasks.join_next().await {
+        let Err(error) = ended.unwrap_or_else(|error| Err(panicked(error, origins))) else { continue };
+        stop.set();
+        if first.is_none() {
+            first = Some(error);
+        } else {
+            tracing::error!("after another error: {error:?}");
+        }
+    }
+    first
+}
+
+/// A handler's panics are caught where it is polled, so it was the source.
+fn panicked(error: JoinError, origins: &HashMap<Id, String>) -> Error {
+    let origin = origins.get(&error.id()).cloned().unwrap_or_default();
+    let message = match error.try_into_panic() {
+        Ok(payload) => panic_message(&*payload),
+        Err(_) => "its task was cancelled: the runtime is shutting down".to_owned(),
+    };
+    Error::Source { origin, message }
 }
 
 /// What a flow over `C` runs over: a `C`, or an `Arc<C>`.
@@ -177,7 +361,7 @@ impl<C> IntoContext<C> for Arc<C> {
 /// The handlers that run together: `flow![handle_weather, handle_activity]`.
 ///
 /// Each name is a function under `#[handle]`. One that is not annotated is rustc's own error,
-/// "constant provided when a type was expected": annotate it, or mount a closure with
+/// "expected type, found function": annotate it, or mount a closure with
 /// [`Flow::with`](crate::Flow::with).
 #[macro_export]
 macro_rules! flow {
@@ -185,6 +369,7 @@ macro_rules! flow {
         ::core::compile_error!("`flow![…]` needs at least one handler")
     };
     ($($handler:ty),+ $(,)?) => {
-        $crate::Flow::new()$(.mount::<$handler>())+
+        // In parentheses, since rustc would take a function for a constant, and say less of it.
+        $crate::Flow::new()$(.mount::<($handler)>())+
     };
 }

@@ -9,13 +9,16 @@
 pub mod builder;
 #[cfg(feature = "rocksdb")]
 pub mod cache;
+mod commit;
 mod error;
 mod flow;
 mod handler;
 mod item;
 mod message;
+mod once;
 pub mod output;
 mod pipe;
+mod position;
 mod route;
 mod sink;
 mod source;
@@ -31,16 +34,19 @@ pub use builder::source;
 #[cfg(feature = "rocksdb")]
 pub use cache::Cache;
 pub use error::{BoxError, Error, Result};
-pub use flow::{Flow, IntoContext};
+pub use flow::{Flow, IntoContext, Run};
 pub use handler::Handler;
 pub use item::FromItem;
 pub use key::{AsKey, Distance, Key, KeyError, PrefixOf};
 pub use message::Message;
 pub use output::{Emitter, Output, one};
 pub use pipe::Items;
+pub use position::{Position, Positions};
 pub use route::{Mount, Routes};
 pub use sink::{Sink, SinkAsync, print, sink_async};
-pub use source::{AsyncIterable, Interval, Iter, SourceName, interval, iter};
+pub use source::{
+    AsyncIterable, Interval, Iter, Json, Line, Replay, ReplayError, SourceName, interval, iter, replay,
+};
 #[cfg(feature = "rocksdb")]
 pub use store::{Store, StoreError, ValueFormat};
 pub use timestamp::{Timestamp, TimestampError};
@@ -50,9 +56,11 @@ pub use transaction::in_message;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::{
-        BoxError, Emitter, Handler, Mount, Routes, key,
-        output::{Emitted, ExactlyOne, Nothing, Whole, emits, emitted, returns},
-        route::{Handled, Mountable, Piping, Reading, Taking, handled},
-        sink::{SinkList, Sinks, Taken, sink_async},
+        BoxError, Emitter, Handler, Mount, Routes,
+        handler::Context,
+        key,
+        output::{Emitted, ExactlyOne, Nothing, Whole, emits, emitted, gives, returns},
+        route::{Handled, Mountable, Outputting, Piping, Readable, Reading, Taking, handled},
+        sink::{SinkList, Sinks, Taken},
     };
 }

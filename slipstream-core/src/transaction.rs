@@ -8,7 +8,6 @@
 //!
 //! Invariants: it follows the task from thread to thread, since it is set around each poll; a task
 //! that a handler spawns sees none; outside of a message [`with`] finds nothing.
-use crate::BoxError;
 use std::cell::Cell;
 
 #[cfg(feature = "rocksdb")]
@@ -45,17 +44,16 @@ pub(crate) fn with<R>(f: impl FnOnce(Option<&mut Transaction>) -> R) -> R {
     f(current.0.as_deref_mut())
 }
 
-/// Makes what the message in hand has written visible, from inside a poll.
+/// Whether the message in hand may have written something, or been asked whether it has.
 #[inline]
-pub(crate) fn publish() -> Result<(), BoxError> {
-    if TOUCHED.get() { publish_touched() } else { Ok(()) }
+pub(crate) fn is_touched() -> bool {
+    TOUCHED.get()
 }
 
-#[inline(never)]
-fn publish_touched() -> Result<(), BoxError> {
-    with(|current| current.map_or(Ok(()), Transaction::publish))?;
+/// What it has written is published: it is as a new one.
+#[inline]
+pub(crate) fn untouched() {
     TOUCHED.set(false);
-    Ok(())
 }
 
 /// Runs `f` as part of the message that `transaction` belongs to. What was set before is set again
@@ -77,15 +75,6 @@ pub(crate) fn during<R>(transaction: &mut Option<Box<Transaction>>, f: impl FnOn
 }
 
 impl Transaction {
-    #[inline]
-    fn publish(&mut self) -> Result<(), BoxError> {
-        #[cfg(feature = "rocksdb")]
-        if let Some(staged) = &mut self.staged {
-            staged.publish()?;
-        }
-        Ok(())
-    }
-
     /// Forgets what the message has written.
     pub(crate) fn roll_back(&mut self) {
         #[cfg(feature = "rocksdb")]

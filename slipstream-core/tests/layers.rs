@@ -4,20 +4,20 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 /// From the bottom to the top; modules of one line may not name each other.
 const LAYERS: [&[&str]; 10] = [
-    &["error", "timestamp"],
-    &["key", "message", "stop"],
+    &["error", "once", "timestamp"],
+    &["key", "message", "position", "stop"],
     &["item", "store"],
     &["transaction"],
     &["output", "pipe"],
     &["handler", "sink", "source"],
-    &["cache"],
+    &["cache", "commit"],
     &["route"],
     &["builder"],
     &["flow"],
 ];
 
 /// What `lib.rs` re-exports, and from where.
-const NAMES: [(&str, &[&str]); 14] = [
+const NAMES: [(&str, &[&str]); 15] = [
     ("error", &["BoxError", "Error", "Result"]),
     ("timestamp", &["Timestamp", "TimestampError"]),
     ("key", &["AsKey", "Distance", "Key", "KeyError", "PrefixOf"]),
@@ -27,9 +27,25 @@ const NAMES: [(&str, &[&str]); 14] = [
     ("transaction", &["in_message"]),
     ("output", &["Emitter", "Output", "one"]),
     ("pipe", &["Items"]),
+    ("position", &["Position", "Positions"]),
     ("handler", &["Handler"]),
     ("sink", &["Sink", "SinkAsync", "print", "sink_async"]),
-    ("source", &["AsyncIterable", "Interval", "Iter", "SourceName", "interval", "iter"]),
+    (
+        "source",
+        &[
+            "AsyncIterable",
+            "Interval",
+            "Iter",
+            "Json",
+            "Line",
+            "Replay",
+            "ReplayError",
+            "SourceName",
+            "interval",
+            "iter",
+            "replay",
+        ],
+    ),
     ("route", &["Mount", "Routes"]),
     ("cache", &["Cache"]),
 ];

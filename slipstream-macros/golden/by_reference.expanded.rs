@@ -4,7 +4,10 @@ async fn count(app: &App, n: &u64) {
 #[doc(hidden)]
 #[allow(non_camel_case_types)]
 struct count {}
-impl ::slipstream::__private::Handler<App> for count {
+impl ::slipstream::__private::Handler<App> for count
+where
+    for<'a> App: ::slipstream::__private::Context<'a>,
+{
     type Item = u64;
     type Emit = ::slipstream::__private::Nothing;
     type Output = ();
@@ -19,15 +22,18 @@ impl ::slipstream::__private::Handler<App> for count {
         count(context, &item).await
     }
 }
-impl ::slipstream::__private::Mount<App> for count {
+impl ::slipstream::__private::Mount<App> for count
+where
+    for<'a> App: ::slipstream::__private::Context<'a>,
+{
     fn mount<'c>(
         app: &'c App,
         routes: &mut ::slipstream::__private::Routes<'c, App>,
     ) -> ::core::result::Result<(), ::slipstream::__private::BoxError> {
         use ::slipstream::__private::{ExactlyOne as _, Whole as _};
         let handled = ::slipstream::__private::handled::<App, _>("count", Self {});
-        let way = ::slipstream::__private::returns::<()>().tries().count();
-        let handled = handled.outputs(way);
+        let handled = handled
+            .outputs(::slipstream::__private::returns::<()>().tries().count());
         let handled = handled.sinks(());
         let source = routes.source(&app.numbers, "app.numbers");
         let source = source.takes::<u64>();

@@ -33,22 +33,21 @@ impl<
             __Context,
             _,
         >("double", Self {});
-        let way = ::slipstream::__private::returns::<u64>().tries().count();
-        let handled = handled.outputs(way);
+        let handled = handled
+            .outputs(
+                ::slipstream::__private::gives(
+                    ::slipstream::__private::returns::<u64>().tries().count(),
+                ),
+            );
         let slipstream_closure0 = handled.closure(|n| println!("{n}"));
-        let slipstream_closure1 = ::slipstream::__private::sink_async(
-            handled.closure_async(|n| async move { send(n).await }),
-        );
-        let slipstream_closure2 = ::slipstream::__private::sink_async(
-            handled.closure_async(async |n| send(n).await),
-        );
-        let slipstream_closure3 = ::slipstream::__private::sink_async(
-            handled
-                .closure_async(|n| {
-                    let doubled = n * 2;
-                    async move { send(doubled).await }
-                }),
-        );
+        let slipstream_closure1 = handled
+            .closure_async(|n| async move { send(n).await });
+        let slipstream_closure2 = handled.closure_async(async |n| send(n).await);
+        let slipstream_closure3 = handled
+            .closure_async(|n| {
+                let doubled = n * 2;
+                async move { send(doubled).await }
+            });
         let slipstream_closure4 = handled
             .closure({
                 let sent = Counter::new();

@@ -32,8 +32,8 @@ impl<
     ) -> ::core::result::Result<(), ::slipstream::__private::BoxError> {
         use ::slipstream::__private::{ExactlyOne as _, Whole as _};
         let handled = ::slipstream::__private::handled::<__Context, _>("see", Self {});
-        let way = ::slipstream::__private::returns::<()>().tries().count();
-        let handled = handled.outputs(way);
+        let handled = handled
+            .outputs(::slipstream::__private::returns::<()>().tries().count());
         let handled = handled.sinks(());
         let source = routes.source(&numbers, "numbers");
         let source = source.takes::<u64>();

@@ -5,7 +5,10 @@ pub async fn handle_activity(app: &App, activity: Activity) -> Result<(Name, Sky
 #[doc(hidden)]
 #[allow(non_camel_case_types)]
 pub struct handle_activity {}
-impl ::slipstream::__private::Handler<App> for handle_activity {
+impl ::slipstream::__private::Handler<App> for handle_activity
+where
+    for<'a> App: ::slipstream::__private::Context<'a>,
+{
     type Item = Activity;
     type Emit = ::slipstream::__private::Nothing;
     type Output = Result<(Name, Sky)>;
@@ -20,7 +23,10 @@ impl ::slipstream::__private::Handler<App> for handle_activity {
         handle_activity(context, item)
     }
 }
-impl ::slipstream::__private::Mount<App> for handle_activity {
+impl ::slipstream::__private::Mount<App> for handle_activity
+where
+    for<'a> App: ::slipstream::__private::Context<'a>,
+{
     fn mount<'c>(
         app: &'c App,
         routes: &mut ::slipstream::__private::Routes<'c, App>,
@@ -30,10 +36,14 @@ impl ::slipstream::__private::Mount<App> for handle_activity {
             App,
             _,
         >("handle_activity", Self {});
-        let way = ::slipstream::__private::returns::<Result<(Name, Sky)>>()
-            .tries()
-            .count();
-        let handled = handled.outputs(way);
+        let handled = handled
+            .outputs(
+                ::slipstream::__private::gives(
+                    ::slipstream::__private::returns::<Result<(Name, Sky)>>()
+                        .tries()
+                        .count(),
+                ),
+            );
         let handled = handled.sinks((((), &app.enriched), &print));
         let source = routes.source(&app.activity, "app.activity");
         let source = source.takes::<Activity>();

@@ -35,11 +35,9 @@ impl<
     ) -> ::core::result::Result<(), my::streams::__private::BoxError> {
         use my::streams::__private::{ExactlyOne as _, Whole as _};
         let handled = my::streams::__private::handled::<__Context, _>("double", Self {});
-        let way = my::streams::__private::emits();
-        let handled = handled.outputs(way);
-        let slipstream_closure0 = my::streams::__private::sink_async(
-            handled.closure_async(|n| async move { send(n).await }),
-        );
+        let handled = handled.outputs(my::streams::__private::emits());
+        let slipstream_closure0 = handled
+            .closure_async(|n| async move { send(n).await });
         let handled = handled.sinks(((), &slipstream_closure0));
         let source = routes.source(&numbers, "numbers");
         let source = source.takes::<u64>();

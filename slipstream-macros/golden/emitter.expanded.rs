@@ -12,7 +12,10 @@ async fn split_words(
 #[doc(hidden)]
 #[allow(non_camel_case_types)]
 struct split_words {}
-impl ::slipstream::__private::Handler<App> for split_words {
+impl ::slipstream::__private::Handler<App> for split_words
+where
+    for<'a> App: ::slipstream::__private::Context<'a>,
+{
     type Item = String;
     type Emit = (String, u64);
     type Output = ::core::result::Result<
@@ -33,15 +36,17 @@ impl ::slipstream::__private::Handler<App> for split_words {
         >(split_words(context, item, &mut out).await, out)
     }
 }
-impl ::slipstream::__private::Mount<App> for split_words {
+impl ::slipstream::__private::Mount<App> for split_words
+where
+    for<'a> App: ::slipstream::__private::Context<'a>,
+{
     fn mount<'c>(
         app: &'c App,
         routes: &mut ::slipstream::__private::Routes<'c, App>,
     ) -> ::core::result::Result<(), ::slipstream::__private::BoxError> {
         use ::slipstream::__private::{ExactlyOne as _, Whole as _};
         let handled = ::slipstream::__private::handled::<App, _>("split_words", Self {});
-        let way = ::slipstream::__private::emits();
-        let handled = handled.outputs(way);
+        let handled = handled.outputs(::slipstream::__private::emits());
         let handled = handled.sinks(((), &app.counts));
         let source = routes.source(&app.lines, "app.lines");
         let source = source.takes::<String>();

@@ -36,8 +36,7 @@ impl<
     ) -> ::core::result::Result<(), ::slipstream::__private::BoxError> {
         use ::slipstream::__private::{ExactlyOne as _, Whole as _};
         let handled = ::slipstream::__private::handled::<__Context, _>("twice", Self {});
-        let way = ::slipstream::__private::emits();
-        let handled = handled.outputs(way);
+        let handled = handled.outputs(::slipstream::__private::emits());
         let handled = handled.sinks(((), &print));
         let source = routes.source(&ticks, "ticks");
         let source = source.takes_nothing();

@@ -15,6 +15,10 @@ pub(crate) async fn handle_weather(
 #[doc(hidden)]
 #[allow(non_camel_case_types)]
 pub(crate) struct handle_weather {}
+#[allow(unused_imports)]
+const _: () = {
+    use print as _;
+};
 impl<__Context> streams::__private::Mount<__Context> for handle_weather {
     fn mount<'c>(
         _: &'c __Context,

@@ -4,7 +4,10 @@ async fn on_tick(app: &App) -> Result<()> {
 #[doc(hidden)]
 #[allow(non_camel_case_types)]
 struct on_tick {}
-impl ::slipstream::__private::Handler<App> for on_tick {
+impl ::slipstream::__private::Handler<App> for on_tick
+where
+    for<'a> App: ::slipstream::__private::Context<'a>,
+{
     type Item = ();
     type Emit = ::slipstream::__private::Nothing;
     type Output = Result<()>;
@@ -19,15 +22,18 @@ impl ::slipstream::__private::Handler<App> for on_tick {
         on_tick(context)
     }
 }
-impl ::slipstream::__private::Mount<App> for on_tick {
+impl ::slipstream::__private::Mount<App> for on_tick
+where
+    for<'a> App: ::slipstream::__private::Context<'a>,
+{
     fn mount<'c>(
         app: &'c App,
         routes: &mut ::slipstream::__private::Routes<'c, App>,
     ) -> ::core::result::Result<(), ::slipstream::__private::BoxError> {
         use ::slipstream::__private::{ExactlyOne as _, Whole as _};
         let handled = ::slipstream::__private::handled::<App, _>("on_tick", Self {});
-        let way = ::slipstream::__private::returns::<Result<()>>().tries().count();
-        let handled = handled.outputs(way);
+        let handled = handled
+            .outputs(::slipstream::__private::returns::<Result<()>>().tries().count());
         let handled = handled.sinks(());
         let source = routes.source(&app.ticks, "app.ticks");
         let source = source.takes_nothing();

@@ -33,8 +33,12 @@ impl<
             __Context,
             _,
         >("handle_message", Self {});
-        let way = ::slipstream::__private::returns::<String>().tries().count();
-        let handled = handled.outputs(way);
+        let handled = handled
+            .outputs(
+                ::slipstream::__private::gives(
+                    ::slipstream::__private::returns::<String>().tries().count(),
+                ),
+            );
         let handled = handled.sinks(((), &print));
         let source = routes.source(&messages, "messages");
         let source = source.takes::<char>();

@@ -8,7 +8,10 @@ fn handle_weather(
 #[doc(hidden)]
 #[allow(non_camel_case_types)]
 struct handle_weather {}
-impl ::slipstream::__private::Handler<App> for handle_weather {
+impl ::slipstream::__private::Handler<App> for handle_weather
+where
+    for<'a> App: ::slipstream::__private::Context<'a>,
+{
     type Item = Message<Origin, Weather>;
     type Emit = ::slipstream::__private::Nothing;
     type Output = (Origin, Weather);
@@ -23,7 +26,10 @@ impl ::slipstream::__private::Handler<App> for handle_weather {
         ::core::future::ready(handle_weather(context, item))
     }
 }
-impl ::slipstream::__private::Mount<App> for handle_weather {
+impl ::slipstream::__private::Mount<App> for handle_weather
+where
+    for<'a> App: ::slipstream::__private::Context<'a>,
+{
     fn mount<'c>(
         app: &'c App,
         routes: &mut ::slipstream::__private::Routes<'c, App>,
@@ -33,10 +39,14 @@ impl ::slipstream::__private::Mount<App> for handle_weather {
             App,
             _,
         >("handle_weather", Self {});
-        let way = ::slipstream::__private::returns::<(Origin, Weather)>()
-            .tries()
-            .count();
-        let handled = handled.outputs(way);
+        let handled = handled
+            .outputs(
+                ::slipstream::__private::gives(
+                    ::slipstream::__private::returns::<(Origin, Weather)>()
+                        .tries()
+                        .count(),
+                ),
+            );
         let handled = handled.sinks(((), &app.sky));
         let source = routes.source(&app.weather, "app.weather");
         let source = source.takes::<Message<Origin, Weather>>();

@@ -4,7 +4,10 @@ fn rise(#[allow(unused_variables)] app: &App, (before, now): (f64, f64)) -> f64 
 #[doc(hidden)]
 #[allow(non_camel_case_types)]
 struct rise {}
-impl ::slipstream::__private::Handler<App> for rise {
+impl ::slipstream::__private::Handler<App> for rise
+where
+    for<'a> App: ::slipstream::__private::Context<'a>,
+{
     type Item = (f64, f64);
     type Emit = ::slipstream::__private::Nothing;
     type Output = f64;
@@ -19,15 +22,22 @@ impl ::slipstream::__private::Handler<App> for rise {
         ::core::future::ready(rise(context, item))
     }
 }
-impl ::slipstream::__private::Mount<App> for rise {
+impl ::slipstream::__private::Mount<App> for rise
+where
+    for<'a> App: ::slipstream::__private::Context<'a>,
+{
     fn mount<'c>(
         app: &'c App,
         routes: &mut ::slipstream::__private::Routes<'c, App>,
     ) -> ::core::result::Result<(), ::slipstream::__private::BoxError> {
         use ::slipstream::__private::{ExactlyOne as _, Whole as _};
         let handled = ::slipstream::__private::handled::<App, _>("rise", Self {});
-        let way = ::slipstream::__private::returns::<f64>().tries().count();
-        let handled = handled.outputs(way);
+        let handled = handled
+            .outputs(
+                ::slipstream::__private::gives(
+                    ::slipstream::__private::returns::<f64>().tries().count(),
+                ),
+            );
         let handled = handled.sinks(((), &print));
         let source = routes.source(&app.prices, "app.prices");
         let source = source.pipe(pairwise);

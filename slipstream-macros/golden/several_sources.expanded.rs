@@ -4,7 +4,10 @@ fn handle_number(app: &App, n: u8) {
 #[doc(hidden)]
 #[allow(non_camel_case_types)]
 struct handle_number {}
-impl ::slipstream::__private::Handler<App> for handle_number {
+impl ::slipstream::__private::Handler<App> for handle_number
+where
+    for<'a> App: ::slipstream::__private::Context<'a>,
+{
     type Item = u8;
     type Emit = ::slipstream::__private::Nothing;
     type Output = ();
@@ -19,7 +22,10 @@ impl ::slipstream::__private::Handler<App> for handle_number {
         ::core::future::ready(handle_number(context, item))
     }
 }
-impl ::slipstream::__private::Mount<App> for handle_number {
+impl ::slipstream::__private::Mount<App> for handle_number
+where
+    for<'a> App: ::slipstream::__private::Context<'a>,
+{
     fn mount<'c>(
         app: &'c App,
         routes: &mut ::slipstream::__private::Routes<'c, App>,
@@ -29,8 +35,8 @@ impl ::slipstream::__private::Mount<App> for handle_number {
             App,
             _,
         >("handle_number", Self {});
-        let way = ::slipstream::__private::returns::<()>().tries().count();
-        let handled = handled.outputs(way);
+        let handled = handled
+            .outputs(::slipstream::__private::returns::<()>().tries().count());
         let handled = handled.sinks(());
         let source = routes.source(&app.jfk, "app.jfk");
         let source = source.takes::<u8>();

@@ -5,6 +5,7 @@
 //! ends the search for others; all that is found is reported together.
 mod arguments;
 mod borrowed;
+mod closure;
 mod companion;
 mod excerpt;
 mod fallback;
@@ -47,7 +48,7 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> TokenStream {
         }
         Some(error) => {
             let error = error.to_compile_error();
-            let companion = fallback::expand(&function, &arguments.private);
+            let companion = fallback::expand(&function, &arguments);
             let function =
                 function.with_context_used_by(|name| mention::names(named_in_attribute.clone(), name));
             quote!(#function #error #companion)

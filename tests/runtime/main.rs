@@ -1,6 +1,7 @@
 //! What a flow promises its handlers, seen from a program that uses `slipstream`.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod builder;
+mod commits;
 mod failing;
 mod messages;
 mod parameters;

@@ -1,5 +1,4 @@
 //! The attribute is for functions.
-#![allow(dead_code)]
 use slipstream::handle;
 
 #[handle(weather)]

@@ -1,5 +1,4 @@
 //! Several sources are one list.
-#![allow(dead_code)]
 use slipstream::{Iter, Result, flow, handle};
 
 #[derive(Debug, Clone)]

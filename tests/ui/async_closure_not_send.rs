@@ -1,5 +1,4 @@
 //! What an async sink holds across an await must be `Send`.
-#![allow(dead_code)]
 use slipstream::{Iter, handle};
 
 use std::{future::ready, rc::Rc};

@@ -1,5 +1,4 @@
 //! Nor has an async sink an output of its own.
-#![allow(dead_code)]
 use slipstream::{Iter, handle};
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,4 @@
 //! An output outlives the call.
-#![allow(dead_code)]
 use slipstream::{Iter, Result, flow, handle, print};
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,4 @@
 //! A closure says `one(…)` around a struct of its own.
-#![allow(dead_code)]
 use slipstream::{Flow, Iter, Result, print, source};
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,4 @@
 //! A closure that gives no pair, before a cache.
-#![allow(dead_code)]
 use slipstream::{Cache, Flow, Iter, Result, source};
 
 #[derive(Debug, Clone)]

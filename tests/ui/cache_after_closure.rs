@@ -1,5 +1,4 @@
 //! The sinks before the wrong one are of other kinds.
-#![allow(dead_code)]
 use slipstream::{Cache, Iter, handle, print};
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,4 @@
 //! What is emitted has no key.
-#![allow(dead_code)]
 use slipstream::{Cache, Emitter, Iter, handle};
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,4 @@
 //! The pair is found inside of the `Result` and the `Option`; its key is not the cache's.
-#![allow(dead_code)]
 use slipstream::{Cache, Iter, Result, handle};
 
 #[derive(Debug, Clone)]

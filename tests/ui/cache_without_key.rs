@@ -1,5 +1,4 @@
 //! A cache needs a key beside the value.
-#![allow(dead_code)]
 use slipstream::{Cache, Iter, handle, print};
 
 #[derive(Debug, Clone)]

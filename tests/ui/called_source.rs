@@ -1,5 +1,4 @@
 //! The function is the source, not the stream that it returns.
-#![allow(dead_code)]
 use slipstream::{handle, print};
 
 use futures::{Stream, stream};

@@ -1,5 +1,4 @@
 //! Of two closures the second is wrong.
-#![allow(dead_code)]
 use slipstream::{Iter, handle};
 
 #[derive(Debug, Clone)]

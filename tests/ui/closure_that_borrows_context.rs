@@ -1,5 +1,4 @@
 //! A sink lives as long as the flow; the attribute sees the context only while the flow starts.
-#![allow(dead_code)]
 use slipstream::{Iter, handle};
 
 #[derive(Debug, Clone)]

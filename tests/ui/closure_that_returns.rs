@@ -1,5 +1,4 @@
 //! A sink has no output of its own.
-#![allow(dead_code)]
 use slipstream::{Iter, handle};
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,4 @@
 //! A closure as a sink takes the output by reference.
-#![allow(dead_code)]
 use slipstream::{Iter, handle};
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,4 @@
 //! All handlers share the context.
-#![allow(dead_code)]
 use slipstream::{Iter, Result, flow, handle};
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,4 @@
 //! A lone parameter is the item if it is not taken by reference.
-#![allow(dead_code)]
 use slipstream::{Iter, handle};
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,4 @@
 //! With an emitter all outputs go through it.
-#![allow(dead_code)]
 use slipstream::{Emitter, Iter, handle, print};
 
 #[derive(Debug, Clone)]

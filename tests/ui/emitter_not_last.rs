@@ -1,5 +1,4 @@
 //! The emitter is the last parameter.
-#![allow(dead_code)]
 use slipstream::{Emitter, Iter, Result, flow, handle, print};
 
 #[derive(Debug, Clone)]

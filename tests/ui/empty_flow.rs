@@ -1,5 +1,4 @@
 //! A flow without handlers.
-#![allow(dead_code)]
 use slipstream::{Result, flow};
 
 async fn run() -> Result<()> {

@@ -1,5 +1,4 @@
 //! An error of an expression converts to a boxed error, too.
-#![allow(dead_code)]
 use slipstream::{Iter, handle};
 
 #[derive(Debug, Clone)]

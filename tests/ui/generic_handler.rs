@@ -1,5 +1,4 @@
 //! A flow cannot know what `T` is.
-#![allow(dead_code)]
 use slipstream::{Iter, Result, flow, handle};
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,4 @@
 //! A handler owns its item, or borrows the whole of it.
-#![allow(dead_code)]
 use slipstream::{Iter, Result, flow, handle};
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,4 @@
 //! The order of an enum's variants is no order of keys.
-#![allow(dead_code)]
 use slipstream::Key;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Key)]

@@ -1,5 +1,4 @@
 //! A handler is a free function.
-#![allow(dead_code)]
 use slipstream::{Iter, handle};
 
 #[derive(Debug, Clone)]

@@ -1,6 +1,5 @@
 //! What the grammar does not know.
-#![allow(dead_code)]
-use slipstream::{Iter, Result, flow, handle, print};
+use slipstream::{Iter, Result, flow, handle};
 
 #[derive(Debug, Clone)]
 struct Weather {
@@ -11,7 +10,7 @@ struct App {
     weather: Iter<Vec<Weather>>,
 }
 
-#[handle(app.weather sink = print)]
+#[handle(app.weather sink = slipstream::print)]
 async fn handler(app: &App, weather: Weather) -> Weather {
     weather
 }

@@ -1,5 +1,4 @@
 //! The sink is no field of the context.
-#![allow(dead_code)]
 use slipstream::{Cache, Iter, Result, flow, handle};
 
 #[derive(Debug, Clone)]

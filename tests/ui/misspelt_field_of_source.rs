@@ -1,5 +1,4 @@
 //! The source is no field of the context.
-#![allow(dead_code)]
 use slipstream::{Iter, Result, flow, handle, print};
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,4 @@
 //! Sources have no name.
-#![allow(dead_code)]
 use slipstream::{Iter, handle, print};
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,4 @@
 //! Nothing to read.
-#![allow(dead_code)]
 use slipstream::{Result, flow, handle};
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,4 @@
 //! A pipe is a function from stream to stream, not from item to item.
-#![allow(dead_code)]
 use slipstream::{Iter, handle, print};
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,4 @@
 //! A number cannot be read.
-#![allow(dead_code)]
 use slipstream::{handle, print};
 
 struct App {

@@ -1,5 +1,4 @@
 //! Only an emitter is taken by `&mut`.
-#![allow(dead_code)]
 use slipstream::{Iter, Result, flow, handle};
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,4 @@
 //! What a handler returns as an error converts to a boxed error.
-#![allow(dead_code)]
 use slipstream::{Iter, Result, handle, print};
 
 #[derive(Debug, Clone)]

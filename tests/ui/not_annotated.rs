@@ -1,5 +1,4 @@
 //! A function without `#[handle]` in a flow.
-#![allow(dead_code)]
 use slipstream::{Iter, Result, flow};
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,4 @@
 //! `print` prints what is `Debug`.
-#![allow(dead_code)]
 use slipstream::{Iter, handle, print};
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,4 @@
 //! What is held across an await must be `Send`.
-#![allow(dead_code)]
 use slipstream::{Iter, Result, flow, handle, print};
 
 use std::{future::ready, rc::Rc};

@@ -1,5 +1,4 @@
 //! The same where the companion waits for the function.
-#![allow(dead_code)]
 use slipstream::{Emitter, Iter, Result, flow, handle, print};
 
 use std::{future::ready, rc::Rc};

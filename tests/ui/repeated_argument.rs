@@ -1,5 +1,4 @@
 //! Several sinks are one list.
-#![allow(dead_code)]
 use slipstream::{Cache, Iter, handle, print};
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,4 @@
 //! All that the attribute can tell is told at once, an error for each mistake.
-#![allow(dead_code)]
 use slipstream::{Iter, Result, flow, handle, print};
 
 use std::fmt::Debug;

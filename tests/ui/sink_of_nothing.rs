@@ -1,5 +1,4 @@
 //! Nothing is returned, nothing is sent.
-#![allow(dead_code)]
 use slipstream::{Iter, Result, flow, handle, print};
 
 #[derive(Debug, Clone)]

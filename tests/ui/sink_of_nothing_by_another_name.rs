@@ -1,5 +1,4 @@
-//! The type checker knows what the macro cannot see.
-#![allow(dead_code)]
+//! The type checker knows what an alias hides from the macro.
 use slipstream::{Iter, Result, handle, print};
 
 #[derive(Debug, Clone)]
@@ -13,7 +12,7 @@ struct App {
 
 type Done = Result<()>;
 
-#[handle(app.weather, sink = print)]
+#[handle(app.weather, sink = [print, |done| drop(*done)])]
 fn handler(app: &App, weather: Weather) -> Done {
     drop(weather);
     Ok(())

@@ -1,5 +1,4 @@
 //! The source is what the `Arc` points to: `*app.numbers`.
-#![allow(dead_code)]
 use slipstream::{Iter, handle, print};
 
 use std::sync::Arc;

@@ -1,5 +1,4 @@
 //! A handler takes three things at most.
-#![allow(dead_code)]
 use slipstream::{Iter, Result, flow, handle};
 
 #[derive(Debug, Clone)]

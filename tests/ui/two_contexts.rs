@@ -1,5 +1,4 @@
 //! All handlers of a flow share one context.
-#![allow(dead_code)]
 use slipstream::{Iter, Result, flow, handle, print};
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,4 @@
 //! The mistake is one error: the flow mounts the empty companion.
-#![allow(dead_code)]
 use slipstream::{Iter, Result, flow, handle, print};
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,4 @@
 //! A flow runs over the context that its handlers take.
-#![allow(dead_code)]
 use slipstream::{Iter, Result, flow, handle, print};
 
 #[derive(Debug, Clone)]

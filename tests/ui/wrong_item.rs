@@ -1,5 +1,4 @@
 //! A handler that takes another item than its source gives, and returns it too.
-#![allow(dead_code)]
 use slipstream::{Iter, Result, flow, handle, print};
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,4 @@
 //! Of a message, a handler takes all of it or its value, not its key.
-#![allow(dead_code)]
 use slipstream::{Iter, Message, handle};
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,4 @@
 //! The second source gives something else than the first.
-#![allow(dead_code)]
 use slipstream::{Iter, handle, print};
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,4 @@
 //! The pipe gives something else than the handler takes.
-#![allow(dead_code)]
 use slipstream::{Items, Iter, handle, print};
 
 use futures::{Stream, StreamExt};

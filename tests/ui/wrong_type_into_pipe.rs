@@ -1,5 +1,4 @@
 //! The second pipe takes something else than the first gives.
-#![allow(dead_code)]
 use slipstream::{Items, Iter, handle, print};
 
 use futures::{Stream, StreamExt};

@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use super::stream::RangeStream;
 use super::view;
 use crate::key::Key;
-use crate::store::{Below, Direction, Lent, Rows, Scratch, StoreError, Table, Taken, step, visible};
+use crate::store::{Below, Direction, Rows, Scratch, StoreError, Table, Taken, step};
 
 /// The rows left of a scan, without their types.
 struct Scan {
@@ -33,15 +33,8 @@ struct Scan {
 
 impl Scan {
     fn new(table: &Arc<Table>, from: Scratch, to: Scratch) -> Result<Self, StoreError> {
-        let mut layers = view::layers(table);
-        let (seen, hidden) = visible(&layers, table.id());
-        let cursor = if hidden {
-            None
-        } else {
-            Some(Lent::new(Arc::clone(table)).map_err(|error| table.error(&error))?)
-        };
-        layers.truncate(seen.len());
-        Ok(Self { table: Arc::clone(table), layers, below: Below::new(cursor), from, to, failed: None })
+        let (layers, below) = view::scan(table)?;
+        Ok(Self { table: Arc::clone(table), layers, below, from, to, failed: None })
     }
 
     fn failed(table: &Arc<Table>, error: StoreError) -> Self {

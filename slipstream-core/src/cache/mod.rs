@@ -29,7 +29,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::key::{AsKey, Key, PrefixOf};
-use crate::store::{Below, Direction, Found, Lent, Scratch, Store, StoreError, Table, Taken, ValueFormat};
+use crate::store::{Direction, Found, Scratch, Store, StoreError, Table, ValueFormat};
 
 pub use iter::{Keys, Range, Values};
 pub use range::KeyRange;
@@ -98,12 +98,18 @@ impl Store {
     }
 }
 
-impl<K: Key, V: Serialize + DeserializeOwned + Send + Sync + 'static> Cache<K, V> {
+// The bounds stand on the functions: on the `impl` a type that is no key would be told as a missing
+// function, without the remedy.
+impl<K, V> Cache<K, V> {
     /// Opens the cache named `default` of the store in this directory, for programs that need no more.
     ///
     /// # Errors
     /// As [`Store::open`] and [`Store::cache`].
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError>
+    where
+        K: Key,
+        V: Serialize + DeserializeOwned + Send + Sync + 'static,
+    {
         Store::open(path)?.cache(DEFAULT_NAME)
     }
 
@@ -111,10 +117,16 @@ impl<K: Key, V: Serialize + DeserializeOwned + Send + Sync + 'static> Cache<K, V
     ///
     /// # Errors
     /// As [`Store::in_memory`].
-    pub fn in_memory() -> Result<Self, StoreError> {
+    pub fn in_memory() -> Result<Self, StoreError>
+    where
+        K: Key,
+        V: Serialize + DeserializeOwned + Send + Sync + 'static,
+    {
         Store::in_memory()?.cache(DEFAULT_NAME)
     }
+}
 
+impl<K: Key, V: Serialize + DeserializeOwned + Send + Sync + 'static> Cache<K, V> {
     /// The store that the cache is in.
     #[must_use]
     pub fn store(&self) -> &Store {
@@ -208,7 +220,8 @@ impl<K: Key, V: Serialize + DeserializeOwned + Send + Sync + 'static> Cache<K, V
     /// As [`get`](Self::get).
     pub fn is_empty(&self) -> Result<bool, StoreError> {
         let (mut from, mut to) = self.whole();
-        self.first(&mut from, &mut to, Direction::Forward, |_, _| Ok(())).map(|first| first.is_none())
+        view::first(&self.table, &mut from, &mut to, Direction::Forward, |_, _| Ok(()))
+            .map(|first| first.is_none())
     }
 
     /// The row with the least key.
@@ -324,27 +337,9 @@ impl<K: Key, V: Serialize + DeserializeOwned + Send + Sync + 'static> Cache<K, V
         to: &mut Vec<u8>,
         direction: Direction,
     ) -> Result<Option<(K, V)>, StoreError> {
-        self.first(from, to, direction, |key, value| {
+        view::first(&self.table, from, to, direction, |key, value| {
             Ok((self.table.read_key(key)?, self.table.read_value::<K, V>(key, value)?))
         })
-    }
-
-    /// Reads the first row of `from..to` in a direction, and narrows the range past it.
-    #[inline]
-    fn first<R>(
-        &self,
-        from: &mut Vec<u8>,
-        to: &mut Vec<u8>,
-        direction: Direction,
-        read: impl FnOnce(&[u8], &[u8]) -> Result<R, StoreError>,
-    ) -> Result<Option<R>, StoreError> {
-        let table = &*self.table;
-        let mut below = Below::new(Some(Lent::new(table).map_err(|error| table.error(&error))?));
-        match view::take(table, &mut below, from, to, direction)? {
-            None => Ok(None),
-            Some(Taken::Above(key, value)) => read(&key, &value).map(Some),
-            Some(Taken::Below) => below.row().map(|(key, value)| read(key, value)).transpose(),
-        }
     }
 }
 

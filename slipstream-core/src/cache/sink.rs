@@ -1,6 +1,6 @@
 //! A cache as a sink: an output is a row of the message that gave it.
 use super::Cache;
-use crate::{BoxError, Key, Sink};
+use crate::{BoxError, Key, Sink, store::Store};
 use serde::{Serialize, de::DeserializeOwned};
 
 impl<K, V> Sink<(K, V)> for Cache<K, V>
@@ -11,6 +11,9 @@ where
     const WAITS: bool = false;
     fn stage(&self, (key, value): &(K, V)) -> Result<(), BoxError> {
         Ok(self.insert(key, value)?)
+    }
+    fn store(&self) -> Option<&Store> {
+        Some(self.table.store())
     }
 }
 
@@ -27,5 +30,8 @@ where
             None => self.remove(key)?,
         }
         Ok(())
+    }
+    fn store(&self) -> Option<&Store> {
+        Some(self.table.store())
     }
 }

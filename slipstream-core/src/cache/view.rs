@@ -1,17 +1,20 @@
 //! What a read of a cache sees and where a write goes, by where the call is made.
 //!
 //! ```text
-//! in a message:  write ─▶ its staged rows          read ◀─ its staged rows, over the database
-//! elsewhere:     write ─▶ the database             read ◀─ the database
+//! in a message:  write ─▶ its staged rows          read ◀─ its staged rows, the epochs, the database
+//! elsewhere:     write ─▶ the epoch, if a flow     read ◀─ the epochs, the database
+//!                         runs, else the database
 //! ```
 //!
 //! This is the one place that lists the layers above the database, newest first; the reads are
 //! written for any number of them.
 //!
-//! Invariant: no code of the user's runs while the transaction is held.
+//! Invariants: no code of the user's runs while the transaction or the lock of the epochs is held; a
+//! cursor is lent under that lock, so a row that moves from the epochs to the database is seen in the
+//! one or in the other.
 use std::sync::Arc;
 
-use crate::store::{Below, Direction, Found, Rows, Staged, StoreError, Table, Taken, step, visible};
+use crate::store::{Below, Direction, Found, Lent, Rows, Staged, StoreError, Table, Taken, step, visible};
 use crate::transaction::{self, Transaction};
 
 /// The rows of the message in hand for the store of this table.
@@ -23,40 +26,79 @@ fn own<'t>(transaction: Option<&'t mut Transaction>, table: &Table) -> Option<&'
 /// What the layers have for one key.
 #[inline]
 pub(super) fn find(table: &Table, key: &[u8]) -> Found {
-    transaction::with(|tx| own(tx, table).map_or(Found::Nothing, |own| own.get(key)))
+    let found = transaction::with(|tx| own(tx, table).map_or(Found::Nothing, |own| own.get(key)));
+    match found {
+        Found::Nothing => table.store().layers().map_or(Found::Nothing, |epochs| epochs.find(key)),
+        found => found,
+    }
 }
 
-/// The layers as they are now, for an iterator to keep.
-pub(super) fn layers(table: &Table) -> Vec<Arc<Rows>> {
-    let concerned = |own: &&Arc<Rows>| own.concerns(&table.first_key(), &table.end_key());
-    transaction::with(|tx| own(tx, table).filter(concerned).cloned().into_iter().collect())
+/// What an iterator sees: the layers, newest first, and what lies below them.
+pub(super) type Seen = (Vec<Arc<Rows>>, Below<Arc<Table>>);
+
+/// What can be seen now, for an iterator to keep.
+pub(super) fn scan(table: &Arc<Table>) -> Result<Seen, StoreError> {
+    let (first, end) = (table.first_key(), table.end_key());
+    let epochs = table.store().layers();
+    let mut layers: Vec<Arc<Rows>> = transaction::with(|tx| own(tx, table).cloned().into_iter().collect());
+    layers.extend(epochs.iter().flat_map(|epochs| epochs.newest_first()).cloned());
+    layers.retain(|layer| layer.concerns(&first, &end));
+    let (seen, hidden) = visible(&layers, table.id());
+    let seen = seen.len();
+    layers.truncate(seen);
+    let cursor = match hidden {
+        true => None,
+        false => Some(Lent::new(Arc::clone(table)).map_err(|error| table.error(&error))?),
+    };
+    Ok((layers, Below::new(cursor)))
 }
 
-/// Takes the first row of `from..to` in a direction. If it is the database's, the cursor stands on it.
+/// Takes the first row of `from..to` in a direction, and reads it.
 #[inline]
-pub(super) fn take(
+pub(super) fn first<R>(
     table: &Table,
-    below: &mut Below<&Table>,
     from: &mut Vec<u8>,
     to: &mut Vec<u8>,
     direction: Direction,
-) -> Result<Option<Taken>, StoreError> {
+    read: impl FnOnce(&[u8], &[u8]) -> Result<R, StoreError>,
+) -> Result<Option<R>, StoreError> {
+    let epochs = table.store().layers();
+    let mut below = Below::new(Some(Lent::new(table).map_err(|error| table.error(&error))?));
     let taken = transaction::with(|tx| {
         let own = own(tx, table).map(|own| &**own);
-        let (layers, hidden) = visible(own.as_slice(), table.id());
+        let (active, closing) = epochs.as_ref().map_or((None, None), |epochs| epochs.both());
+        let mut layers = [Rows::none(); MOST_LAYERS];
+        let mut count = 0;
+        for (place, layer) in layers.iter_mut().zip([own, active, closing].into_iter().flatten()) {
+            *place = layer;
+            count += 1;
+        }
+        let (layers, hidden) = visible(layers.get(..count).unwrap_or_default(), table.id());
         if hidden {
             below.hide();
         }
-        step(layers, below, from, to, direction)
+        step(layers, &mut below, from, to, direction)
     });
-    taken.map_err(|error| table.error(&error))
+    // From here on the row is ours, or the cursor's.
+    drop(epochs);
+    match taken.map_err(|error| table.error(&error))? {
+        None => Ok(None),
+        Some(Taken::Above(key, value)) => read(&key, &value).map(Some),
+        Some(Taken::Below) => below.row().map(|(key, value)| read(key, value)).transpose(),
+    }
 }
+
+/// The message's own, the active one, the closing one.
+const MOST_LAYERS: usize = 3;
 
 /// Sets a row; `None` deletes it.
 pub(super) fn set(table: &Table, key: &[u8], value: Option<&[u8]>) -> Result<(), StoreError> {
     transaction::with(|tx| match tx {
         Some(tx) => staged(tx, table).change(table.store(), |rows| rows.set(key, value)),
-        None => table.set(key, value),
+        None => match table.store().publish_outside(|rows| rows.set(key, value)) {
+            Some(published) => published,
+            None => table.set(key, value),
+        },
     })
 }
 
@@ -64,7 +106,10 @@ pub(super) fn set(table: &Table, key: &[u8], value: Option<&[u8]>) -> Result<(),
 pub(super) fn clear(table: &Table) -> Result<(), StoreError> {
     transaction::with(|tx| match tx {
         Some(tx) => staged(tx, table).change(table.store(), |rows| rows.clear(table.id())),
-        None => table.clear(),
+        None => match table.store().publish_outside(|rows| rows.clear(table.id())) {
+            Some(published) => published,
+            None => table.clear(),
+        },
     })
 }
 

@@ -61,6 +61,7 @@ pub trait Concluded {
     fn concluded(self) -> Result<(), BoxError>;
 }
 
+#[diagnostic::do_not_recommend]
 impl Concluded for () {
     #[inline]
     fn concluded(self) -> Result<(), BoxError> {
@@ -97,7 +98,7 @@ pub fn emits() -> Emits {
     Emits(())
 }
 
-impl<T: Send + Sync + 'static> Outputs<Result<Emitted<T>, BoxError>, T> for Emits {
+impl<T> Outputs<Result<Emitted<T>, BoxError>, T> for Emits {
     type Item = T;
     // The emitter writes into the turn's own buffer, which comes back with what it has emitted: no
     // allocation per message once the buffer has grown.

@@ -10,15 +10,19 @@ mod shape;
 
 pub use emitter::{Concluded, Emits, Emitted, Emitter, emits, emitted};
 pub use shape::{
-    AsOne, CanFail, CannotFail, Counting, ExactlyOne, Failure, Itself, OrError, Returns, Whole, returns,
+    AsOne, CanFail, CannotFail, Counting, ExactlyOne, Failure, Gives, Itself, NoOutput, OrError, Returns,
+    Whole, gives, returns,
 };
 
-use crate::BoxError;
+use crate::{
+    BoxError,
+    once::{Never, Refuted},
+};
 
 /// How the outputs are got out of what a handler that emits `E` returns.
 pub trait Outputs<R, E>: Send + Sync + 'static {
     /// One output.
-    type Item: Send + Sync + 'static;
+    type Item;
     /// The emitter for one call: it may take the buffer along.
     fn emitter(&self, buffer: &mut Vec<Self::Item>) -> Emitter<E>;
     /// Appends the outputs to the buffer.
@@ -26,6 +30,33 @@ pub trait Outputs<R, E>: Send + Sync + 'static {
     /// # Errors
     /// The handler's own.
     fn give(&self, returned: R, buffer: &mut Vec<Self::Item>) -> Result<(), BoxError>;
+}
+
+/// An output that sinks can take, asked for once (see `once.rs`).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an output, since threads share outputs",
+    label = "not `Send + Sync + 'static`",
+    note = "use an `Arc` for an `Rc`, and an atomic or a `Mutex` for a `Cell` or a `RefCell`"
+)]
+pub trait Given<X> {
+    /// `S` itself.
+    type To<S>;
+    /// Itself.
+    fn to<S>(step: S) -> Self::To<S>;
+}
+
+impl<T: Send + Sync + 'static> Given<()> for T {
+    type To<S> = S;
+    fn to<S>(step: S) -> S {
+        step
+    }
+}
+
+impl<T: Refuted> Given<Never> for T {
+    type To<S> = S;
+    fn to<S>(step: S) -> S {
+        step
+    }
 }
 
 /// The output of a handler that has none. It has no value: no sink ever takes one.
@@ -54,7 +85,8 @@ pub fn one<T>(value: T) -> One<T> {
     One(value)
 }
 
-/// What a closure may return: none, one or several outputs.
+/// What a closure may return: none, one or several outputs. These are all; a type of your own goes
+/// into [`one`].
 #[diagnostic::on_unimplemented(
     message = "a closure cannot give `{Self}`",
     label = "not an output",
@@ -62,7 +94,13 @@ pub fn one<T>(value: T) -> One<T> {
 )]
 pub trait Output {
     /// One output.
-    type Item: Send + Sync + 'static;
+    type Item;
+    /// `S` itself: a closure's return value is asked for once (see `once.rs`).
+    #[doc(hidden)]
+    type To<S>;
+    /// Itself.
+    #[doc(hidden)]
+    fn to<S>(step: S) -> Self::To<S>;
     /// Appends the outputs.
     ///
     /// # Errors
@@ -74,6 +112,10 @@ macro_rules! outputs {
     ($([$($generics:tt)*] $shape:ty => $item:ty, |$value:ident, $buffer:ident| $give:expr;)+) => {$(
         impl<$($generics)*> Output for $shape {
             type Item = $item;
+            type To<S> = S;
+            fn to<S>(step: S) -> S {
+                step
+            }
             #[inline]
             fn give(self, $buffer: &mut Vec<$item>) -> Result<(), BoxError> {
                 let $value = self;
@@ -86,10 +128,10 @@ macro_rules! outputs {
 
 outputs! {
     [] () => Nothing, |_none, _buffer| ();
-    [T: Send + Sync + 'static] One<T> => T, |one, buffer| buffer.push(one.0);
-    [K: Send + Sync + 'static, V: Send + Sync + 'static] (K, V) => (K, V), |pair, buffer| buffer.push(pair);
-    [T: Send + Sync + 'static] Option<T> => T, |maybe, buffer| buffer.extend(maybe);
-    [T: Send + Sync + 'static] Vec<T> => T, |all, buffer| buffer.extend(all);
-    [T: Send + Sync + 'static, const N: usize] [T; N] => T, |all, buffer| buffer.extend(all);
+    [T] One<T> => T, |one, buffer| buffer.push(one.0);
+    [K, V] (K, V) => (K, V), |pair, buffer| buffer.push(pair);
+    [T] Option<T> => T, |maybe, buffer| buffer.extend(maybe);
+    [T] Vec<T> => T, |all, buffer| buffer.extend(all);
+    [T, const N: usize] [T; N] => T, |all, buffer| buffer.extend(all);
     [O: Output, E: Into<BoxError>] Result<O, E> => O::Item, |result, buffer| result.map_err(Into::into)?.give(buffer)?;
 }

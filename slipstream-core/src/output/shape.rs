@@ -25,11 +25,27 @@ impl<R: Output> Outputs<R, Nothing> for Itself {
     }
 }
 
+/// The return value is `()`: there is none.
+#[derive(Debug)]
+pub struct NoOutput;
+
+impl Outputs<(), Nothing> for NoOutput {
+    type Item = Nothing;
+    #[inline]
+    fn emitter(&self, _: &mut Vec<Nothing>) -> Emitter<Nothing> {
+        Emitter::default()
+    }
+    #[inline]
+    fn give(&self, (): (), _: &mut Vec<Nothing>) -> Result<(), BoxError> {
+        Ok(())
+    }
+}
+
 /// The return value is one output, whatever it is.
 #[derive(Debug)]
 pub struct AsOne;
 
-impl<T: Send + Sync + 'static> Outputs<T, Nothing> for AsOne {
+impl<T> Outputs<T, Nothing> for AsOne {
     type Item = T;
     #[inline]
     fn emitter(&self, _: &mut Vec<T>) -> Emitter<Nothing> {
@@ -152,22 +168,62 @@ impl<R, F: Around> ExactlyOne<F> for Counting<R, F> {
 }
 
 macro_rules! known_shapes {
-    ($([$($generics:tt)*] $shape:ty;)+) => {$(
+    ($([$($generics:tt)*] $shape:ty => $way:ident;)+) => {$(
         impl<$($generics)* F: Around> Counting<$shape, F> {
             /// As many as the shape says.
             #[must_use]
-            pub fn count(self) -> F::Of<Itself> {
-                self.0.around(Itself)
+            pub fn count(self) -> F::Of<$way> {
+                self.0.around($way)
             }
         }
     )+};
 }
 
 known_shapes! {
-    [] ();
-    [T,] Option<T>;
-    [T,] Vec<T>;
-    [T, const N: usize,] [T; N];
+    [] () => NoOutput;
+    [T,] Option<T> => Itself;
+    [T,] Vec<T> => Itself;
+    [T, const N: usize,] [T; N] => Itself;
+}
+
+/// A way that leads to outputs, any but [`NoOutput`], asked for once (see `once.rs`).
+#[diagnostic::on_unimplemented(
+    message = "a handler that returns nothing has no output for a sink",
+    label = "returns nothing",
+    note = "return an output, or leave out the sink"
+)]
+pub trait Gives: Sized {
+    /// Itself.
+    type Way;
+    /// Itself.
+    fn way(self) -> Self::Way;
+}
+
+macro_rules! gives {
+    ($($way:ty),+) => {$(
+        #[diagnostic::do_not_recommend]
+        impl Gives for $way {
+            type Way = Self;
+            fn way(self) -> Self {
+                self
+            }
+        }
+    )+};
+}
+
+gives! { Itself, AsOne }
+
+#[diagnostic::do_not_recommend]
+impl<S: Gives, E> Gives for OrError<S, E> {
+    type Way = OrError<S::Way, E>;
+    fn way(self) -> Self::Way {
+        OrError(self.0.way(), self.1)
+    }
+}
+
+/// The way for a handler with sinks.
+pub fn gives<P: Gives>(way: P) -> P::Way {
+    way.way()
 }
 
 macro_rules! opaque_debug {

@@ -12,8 +12,11 @@
 //! messages as the poll handles.
 use super::turns::Turns;
 use crate::{
+    BoxError,
+    commit::Commit,
     error::{Cause, Fault, FaultOf, panic_message},
-    source::{CHUNK, Feed},
+    position::Position,
+    source::{Chunk, Feed},
     stop::Stop,
     transaction::{self, Transaction},
 };
@@ -22,14 +25,57 @@ use std::{
     marker::PhantomData,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
+    sync::Arc,
     task::{Context, Poll, ready},
+    time::{Duration, Instant},
 };
+
+/// What a route knows of its flow.
+#[derive(Debug)]
+pub(crate) struct Drive {
+    pub(crate) shared: Arc<Shared>,
+    /// The flow's number for the source.
+    pub(crate) source: u32,
+}
 
 /// What the routes of one flow share.
 #[derive(Debug)]
-pub(crate) struct Drive {
+pub(crate) struct Shared {
     pub(crate) stop: Stop,
+    pub(crate) commit: Commit,
 }
+
+impl Drive {
+    /// Whether another message may begin.
+    #[inline]
+    fn may_begin(&self) -> bool {
+        !self.shared.stop.is_set() && !self.shared.commit.is_full()
+    }
+
+    /// Makes visible what the message has written, and moves the source's position past it.
+    #[inline]
+    fn publish(&self, position: Option<Position>) -> Result<(), BoxError> {
+        if position.is_none() && !transaction::is_touched() {
+            return Ok(());
+        }
+        self.publish_some(position)
+    }
+
+    #[inline(never)]
+    fn publish_some(&self, position: Option<Position>) -> Result<(), BoxError> {
+        let moved = position.map(|position| ((self.source, position.partition()), position));
+        transaction::with(|current| match current {
+            Some(transaction) => self.shared.commit.publish(transaction, moved),
+            None => Ok(()),
+        })?;
+        transaction::untouched();
+        Ok(())
+    }
+}
+
+/// How long a source that always has something may keep its worker from the other tasks. Shorter, and
+/// yielding (half a microsecond) is felt; longer, and so is the wait of the others.
+const LONGEST_TURN: Duration = Duration::from_millis(1);
 
 /// Drives a source to its end, to a stop, or to the first fault.
 pub(crate) async fn drive<I: Send>(
@@ -38,8 +84,10 @@ pub(crate) async fn drive<I: Send>(
     drive: &Drive,
 ) -> Result<(), Fault> {
     let mut message = InHand::new(turns);
-    let mut chunk = Vec::with_capacity(CHUNK);
-    let mut stopped = pin!(drive.stop.stopped());
+    let mut chunk = Chunk::new();
+    let Shared { stop, commit } = &*drive.shared;
+    let mut stopped = pin!(stop.stopped());
+    let mut turn_began = Instant::now();
     loop {
         let next = poll_fn(|cx| {
             if stopped.as_mut().poll(cx).is_ready() {
@@ -47,7 +95,7 @@ pub(crate) async fn drive<I: Send>(
             }
             if let Poll::Ready(filled) = feed.poll_chunk(&mut chunk, cx) {
                 return Poll::Ready(match filled {
-                    Ok(()) if chunk.is_empty() => Next::End,
+                    Ok(()) if chunk.items.is_empty() => Next::End,
                     Ok(()) => Next::Chunk,
                     Err(fault) => Next::Fault(fault),
                 });
@@ -62,19 +110,30 @@ pub(crate) async fn drive<I: Send>(
             Next::Stop => return Ok(()),
             Next::Fault(fault) => return Err(fault),
             Next::Chunk => {
-                let mut items = chunk.drain(..);
-                poll_fn(|cx| message.poll_each(&mut items, &drive.stop, cx)).await?;
-                drop(items);
+                let (mut items, mut positions) = (chunk.items.drain(..), chunk.positions.drain(..));
+                while items.len() > 0 && !stop.is_set() {
+                    poll_fn(|cx| message.poll_each(&mut items, &mut positions, drive, cx)).await?;
+                    if commit.is_full() {
+                        commit.room(stop).await;
+                    }
+                }
+                drop((items, positions));
                 if message.turns.have_ended() {
                     return Ok(());
                 }
-                // A chunk asks the scheduler once: at each message it would cost more than the message.
-                tokio::task::consume_budget().await;
+                // A chunk asks the scheduler and the clock once: at each message it would cost more than
+                // the message.
+                if turn_began.elapsed() > LONGEST_TURN {
+                    tokio::task::yield_now().await;
+                    turn_began = Instant::now();
+                } else {
+                    tokio::task::consume_budget().await;
+                }
             }
-            Next::Unasked => poll_fn(|cx| message.poll_unasked(cx)).await?,
+            Next::Unasked => poll_fn(|cx| message.poll_unasked(drive, cx)).await?,
             Next::End => {
                 return match message.during(|turns, _| turns.end())? {
-                    true => poll_fn(|cx| message.poll_unasked(cx)).await,
+                    true => poll_fn(|cx| message.poll_unasked(drive, cx)).await,
                     false => Ok(()),
                 };
             }
@@ -92,19 +151,22 @@ enum Next {
     Fault(Fault),
 }
 
+/// A pending message: where it stands, if its source has positions.
+struct Begun(Option<Position>);
+
 /// The turns of a route with their transaction, which is set for each poll, also where a dropped
 /// future's destructors may write.
 struct InHand<I, T: Turns<I>> {
     turns: T,
     transaction: Option<Box<Transaction>>,
     /// A message is pending: set then, not for each message.
-    begun: bool,
+    begun: Option<Begun>,
     item: PhantomData<fn(I)>,
 }
 
 impl<I, T: Turns<I>> InHand<I, T> {
     fn new(turns: T) -> Self {
-        InHand { turns, transaction: Some(Box::default()), begun: false, item: PhantomData }
+        InHand { turns, transaction: Some(Box::default()), begun: None, item: PhantomData }
     }
 
     /// Handles message after message, each to its publication.
@@ -112,35 +174,39 @@ impl<I, T: Turns<I>> InHand<I, T> {
     fn poll_each(
         &mut self,
         items: &mut impl Iterator<Item = I>,
-        stop: &Stop,
+        positions: &mut impl Iterator<Item = Position>,
+        drive: &Drive,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
         self.poll(|turns, begun| {
-            if *begun {
+            if let Some(Begun(position)) = begun {
                 ready!(turns.go_on(cx))?;
-                *begun = false;
-                publish(turns)?;
+                let position = *position;
+                *begun = None;
+                publish(turns, drive, position)?;
             }
-            while !stop.is_set()
+            while drive.may_begin()
                 && let Some(item) = items.next()
             {
+                let position = positions.next();
                 if turns.begin(item, cx)?.is_pending() {
-                    *begun = true;
+                    *begun = Some(Begun(position));
                     return Poll::Pending;
                 }
-                publish(turns)?;
+                publish(turns, drive, position)?;
             }
             Poll::Ready(Ok(()))
         })
     }
 
-    /// Handles what the pipes have without a message, as a message of its own.
-    fn poll_unasked(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+    /// Handles what the pipes have without a message, as a message of its own. Its position is that of
+    /// the last item that the pipe took, which has been published.
+    fn poll_unasked(&mut self, drive: &Drive, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         self.poll(|turns, begun| {
-            *begun = true;
+            *begun = Some(Begun(None));
             ready!(turns.go_on(cx))?;
-            *begun = false;
-            Poll::Ready(publish(turns))
+            *begun = None;
+            Poll::Ready(publish(turns, drive, None))
         })
     }
 
@@ -148,7 +214,7 @@ impl<I, T: Turns<I>> InHand<I, T> {
     #[inline]
     fn poll(
         &mut self,
-        poll: impl FnOnce(&mut T, &mut bool) -> Poll<Result<(), Fault>>,
+        poll: impl FnOnce(&mut T, &mut Option<Begun>) -> Poll<Result<(), Fault>>,
     ) -> Poll<Result<(), Fault>> {
         let polled = self.during(poll).unwrap_or_else(|fault| Poll::Ready(Err(fault)));
         if matches!(polled, Poll::Ready(Err(_))) {
@@ -158,7 +224,7 @@ impl<I, T: Turns<I>> InHand<I, T> {
     }
 
     #[inline]
-    fn during<R>(&mut self, run: impl FnOnce(&mut T, &mut bool) -> R) -> Result<R, Fault> {
+    fn during<R>(&mut self, run: impl FnOnce(&mut T, &mut Option<Begun>) -> R) -> Result<R, Fault> {
         let InHand { turns, transaction, begun, .. } = self;
         let run = AssertUnwindSafe(|| transaction::during(transaction, || run(turns, begun)));
         catch_unwind(run)
@@ -167,7 +233,7 @@ impl<I, T: Turns<I>> InHand<I, T> {
 
     #[cold]
     fn roll_back(&mut self) {
-        self.begun = false;
+        self.begun = None;
         // A destructor that panics now cannot be told from the fault that led here.
         let _ = self.during(|turns, _| turns.give_up());
         if let Some(transaction) = &mut self.transaction {
@@ -178,14 +244,14 @@ impl<I, T: Turns<I>> InHand<I, T> {
 
 impl<I, T: Turns<I>> Drop for InHand<I, T> {
     fn drop(&mut self) {
-        if self.begun {
+        if self.begun.is_some() {
             self.roll_back();
         }
     }
 }
 
-/// Makes visible what the message has written; a fault if the store refuses it.
+/// A fault if the store refuses what the message has written.
 #[inline]
-fn publish<I>(turns: &impl Turns<I>) -> Result<(), Fault> {
-    transaction::publish().map_err(|error| FaultOf::new(turns.name(), Cause::Publish(error)))
+fn publish<I>(turns: &impl Turns<I>, drive: &Drive, position: Option<Position>) -> Result<(), Fault> {
+    drive.publish(position).map_err(|error| FaultOf::new(turns.name(), Cause::Publish(error)))
 }

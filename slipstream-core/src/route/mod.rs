@@ -10,21 +10,24 @@
 //! Invariants: a source is opened once; its handlers see each message in the order mounted.
 mod drive;
 mod mounting;
+mod readable;
 mod turn;
 mod turns;
 mod via;
 
-pub(crate) use drive::Drive;
-pub(crate) use mounting::Flush;
-pub use mounting::{Handled, Mountable, handled};
+pub(crate) use drive::{Drive, Shared};
+pub use mounting::{Handled, Mountable, Outputting, handled};
+pub use readable::Readable;
 
 use crate::{
-    AsyncIterable, BoxError, FromItem,
+    BoxError, FromItem,
     error::{Error, Fault},
     pipe::{Items, Pipes, chain, pipe},
-    source::{Feed, Identity},
+    position::Positions,
+    sink::Flush,
+    source::{Feed, Identity, SourceName},
 };
-use futures::{Stream, StreamExt, future::BoxFuture};
+use futures::{Stream, future::BoxFuture};
 use mounting::Mounted;
 use std::{any::Any, fmt, marker::PhantomData, sync::Arc};
 use turns::Several;
@@ -33,9 +36,13 @@ use via::{MountedOn, PipedVia, Via};
 /// The routes of a flow that is starting.
 pub struct Routes<'c, C> {
     routes: Vec<(Identity, Box<dyn AnyRoute<C>>)>,
+    /// How each is opened, once all are known and with them the store.
+    openings: Vec<Opening<'c>>,
     flushes: Vec<Arc<dyn Flush>>,
-    context: PhantomData<&'c C>,
 }
+
+/// Opens a source where its positions say: the feed of its route.
+type Opening<'c> = Box<dyn FnOnce(Positions) -> Box<dyn Any> + 'c>;
 
 impl<C> fmt::Debug for Routes<'_, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -43,38 +50,27 @@ impl<C> fmt::Debug for Routes<'_, C> {
     }
 }
 
-impl<'c, C: Send + Sync + 'static> Routes<'c, C> {
+impl<C> Routes<'_, C> {
     pub(crate) fn new() -> Self {
-        Routes { routes: Vec::new(), flushes: Vec::new(), context: PhantomData }
+        Routes { routes: Vec::new(), openings: Vec::new(), flushes: Vec::new() }
     }
 
-    /// A source that lives as long as the context: its place tells it from others. `origin` is the
-    /// source as the user wrote it, for errors.
-    pub fn source<S: AsyncIterable>(&mut self, source: &'c S, origin: &str) -> Reading<'_, C, S::Item> {
-        self.read(Identity::of_place(source), source, origin)
+    /// The origin of each source, and the name under which its positions are kept: `None` without
+    /// positions, `Some(None)` where there should be a name.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = (&str, Option<Option<&str>>)> {
+        self.routes.iter().map(|(_, route)| (route.origin(), route.kept()))
     }
 
-    /// A source that an expression has made.
-    pub fn made<S: AsyncIterable>(&mut self, source: S, origin: &str) -> Reading<'_, C, S::Item> {
-        self.read(Identity::of_value(&source), &source, origin)
+    #[cfg(feature = "rocksdb")]
+    pub(crate) fn flushes(&self) -> &[Arc<dyn Flush>] {
+        &self.flushes
     }
 
-    fn read<S: AsyncIterable>(
-        &mut self,
-        identity: Identity,
-        source: &S,
-        origin: &str,
-    ) -> Reading<'_, C, S::Item> {
-        let known = self.routes.iter().position(|(known, _)| known.is_same_source(&identity));
-        let at = known.unwrap_or_else(|| {
-            let origin = origin.to_owned();
-            let feed = Box::new(Box::pin(source.open().fuse()));
-            self.routes
-                .push((identity, Box::new(Route::<C, S::Item> { origin, feed, handlers: Vec::new() })));
-            self.routes.len() - 1
-        });
-        let route = self.routes.get_mut(at).map(|(_, route)| route.as_any());
-        Reading { route, flushes: &mut self.flushes, origin: origin.to_owned(), types: PhantomData }
+    /// Opens each source where `start` says, by its number.
+    pub(crate) fn open(&mut self, start: impl Fn(usize) -> Positions) {
+        for (number, ((_, route), open)) in self.routes.iter_mut().zip(self.openings.drain(..)).enumerate() {
+            route.set_feed(open(start(number)));
+        }
     }
 
     pub(crate) fn into_parts(self) -> (impl Iterator<Item = Box<dyn AnyRoute<C>>>, Vec<Arc<dyn Flush>>) {
@@ -82,9 +78,43 @@ impl<'c, C: Send + Sync + 'static> Routes<'c, C> {
     }
 }
 
+impl<'c, C: Send + Sync + 'static> Routes<'c, C> {
+    /// A source that lives as long as the context: its place tells it from others. `origin` is the
+    /// source as the user wrote it, for errors.
+    pub fn source<S: Readable<X>, X>(&mut self, source: &'c S, origin: &str) -> S::Reading<'_, C> {
+        source.read_place(self, origin)
+    }
+
+    /// A source that an expression has made.
+    pub fn made<S: Readable<X>, X>(&mut self, source: S, origin: &str) -> S::Reading<'_, C> {
+        source.read_value(self, origin)
+    }
+
+    fn read<I: Clone + Send + Sync + 'static>(
+        &mut self,
+        identity: Identity,
+        name: Option<SourceName>,
+        origin: &str,
+        open: impl FnOnce(Positions) -> Box<dyn Feed<I>> + 'c,
+        positions: bool,
+    ) -> Reading<'_, C, I> {
+        let known = self.routes.iter().position(|(known, _)| known.is_same_source(&identity));
+        let at = known.unwrap_or_else(|| {
+            let kept = positions.then_some(name);
+            let route = Route::<C, I> { origin: origin.to_owned(), kept, feed: None, handlers: Vec::new() };
+            self.routes.push((identity, Box::new(route)));
+            self.openings.push(Box::new(|start| Box::new(open(start))));
+            self.routes.len() - 1
+        });
+        let route = self.routes.get_mut(at).map(|(_, route)| route.as_any());
+        Reading { route, flushes: &mut self.flushes, origin: origin.to_owned(), types: PhantomData }
+    }
+}
+
 /// Something [`flow!`](crate::flow) can mount: the companion that `#[handle]` writes.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a handler for a flow over `{C}`",
+    label = "not a handler for this flow",
     note = "annotate the function with `#[handle(source, sink = …)]`; all handlers of one `flow![…]` share one context type"
 )]
 pub trait Mount<C> {
@@ -229,12 +259,18 @@ opaque_debug! { Reading<C, I>; Piping<C, I, J>; Taking<C, M>; }
 pub(crate) trait AnyRoute<C>: Send {
     fn as_any(&mut self) -> &mut dyn Any;
     fn origin(&self) -> &str;
-    fn run(self: Box<Self>, context: Arc<C>, drive: Arc<Drive>) -> BoxFuture<'static, Result<(), Error>>;
+    /// The name under which the source's positions are kept; see [`Routes::kept`].
+    fn kept(&self) -> Option<Option<&str>>;
+    /// Takes the `Box<dyn Feed<I>>` of its item type.
+    fn set_feed(&mut self, feed: Box<dyn Any>);
+    fn run(self: Box<Self>, context: Arc<C>, drive: Drive) -> BoxFuture<'static, Result<(), Error>>;
 }
 
 struct Route<C, I> {
     origin: String,
-    feed: Box<dyn Feed<I>>,
+    kept: Option<Option<SourceName>>,
+    /// From the opening on.
+    feed: Option<Box<dyn Feed<I>>>,
     handlers: Vec<Box<dyn MountedOn<C, I>>>,
 }
 
@@ -245,9 +281,16 @@ impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> AnyRoute<C> for
     fn origin(&self) -> &str {
         &self.origin
     }
-    fn run(self: Box<Self>, context: Arc<C>, drive: Arc<Drive>) -> BoxFuture<'static, Result<(), Error>> {
-        let Route { origin, mut feed, handlers } = *self;
+    fn kept(&self) -> Option<Option<&str>> {
+        self.kept.as_ref().map(Option::as_deref)
+    }
+    fn set_feed(&mut self, feed: Box<dyn Any>) {
+        self.feed = feed.downcast::<Box<dyn Feed<I>>>().ok().map(|feed| *feed);
+    }
+    fn run(self: Box<Self>, context: Arc<C>, drive: Drive) -> BoxFuture<'static, Result<(), Error>> {
+        let Route { origin, feed, handlers, .. } = *self;
         Box::pin(async move {
+            let Some(mut feed) = feed else { return Ok(()) };
             let ended = match handlers.as_slice() {
                 [only] => only.run_alone(&context, &mut *feed, &drive).await,
                 several => {

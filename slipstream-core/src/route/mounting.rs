@@ -7,16 +7,16 @@ use super::turn::{Turn, turn};
 use crate::{
     BoxError, Handler,
     error::Fault,
-    output::Outputs,
+    output::{Given, Outputs},
     route::{
         drive::{Drive, drive},
         turns::Alone,
     },
-    sink::{SinkList, Sinks},
+    sink::{Flush, SinkAsync, SinkList, Sinks, Taken, sink_async},
     source::Feed,
 };
 use futures::future::BoxFuture;
-use std::{fmt, marker::PhantomData, sync::Arc};
+use std::{fmt, future::Future, marker::PhantomData, sync::Arc};
 
 /// A handler `H`, and the way `P` to its outputs `T`.
 pub struct Handled<C, H, P = (), T = ()> {
@@ -32,6 +32,9 @@ impl<C, H, P, T> fmt::Debug for Handled<C, H, P, T> {
     }
 }
 
+/// What the second step gives, if its outputs `T` are [`Given`].
+pub type Outputting<C, H, P, T, X> = <T as Given<X>>::To<Handled<C, H, P, T>>;
+
 /// First step: the handler.
 pub fn handled<C, H: Handler<C>>(name: &'static str, handler: H) -> Handled<C, H> {
     Handled { name, handler, way: (), types: PhantomData }
@@ -39,31 +42,45 @@ pub fn handled<C, H: Handler<C>>(name: &'static str, handler: H) -> Handled<C, H
 
 impl<C, H: Handler<C>> Handled<C, H> {
     /// Second step: how what it returns becomes outputs.
-    pub fn outputs<P: Outputs<H::Output, H::Emit>>(self, way: P) -> Handled<C, H, P, P::Item> {
-        Handled { name: self.name, handler: self.handler, way, types: PhantomData }
+    pub fn outputs<P, X>(self, way: P) -> Outputting<C, H, P, P::Item, X>
+    where
+        P: Outputs<H::Output, H::Emit, Item: Given<X>>,
+    {
+        P::Item::to(Handled { name: self.name, handler: self.handler, way, types: PhantomData })
     }
 }
 
-impl<C, H, P, T> Handled<C, H, P, T>
-where
-    C: Send + Sync + 'static,
-    H: Handler<C>,
-    P: Outputs<H::Output, H::Emit, Item = T>,
-    T: Send + Sync + 'static,
-{
+impl<C, H, P, T> Handled<C, H, P, T> {
     /// Gives the parameter of a closure that is a sink its type.
-    pub fn closure<R, F: Fn(&T) -> R>(&self, sink: F) -> F {
-        sink
+    pub fn closure<R: Taken, F: Fn(&T) -> R>(&self, sink: F) -> R::To<F> {
+        R::to(sink)
     }
     /// Gives the parameter of an async closure that is a sink its type.
-    pub fn closure_async<Fut, F: Fn(T) -> Fut>(&self, sink: F) -> F {
-        sink
+    pub fn closure_async<R, Fut, F>(&self, sink: F) -> R::To<SinkAsync<F>>
+    where
+        R: Taken,
+        Fut: Future<Output = R>,
+        F: Fn(T) -> Fut,
+    {
+        R::to(sink_async(sink))
     }
     /// Last step: the sinks.
-    pub fn sinks<L: SinkList<T>>(self, sinks: L) -> Mountable<C, H::Item> {
+    pub fn sinks<L: SinkList<T>>(self, sinks: L) -> Mountable<C, H::Item>
+    where
+        C: Send + Sync + 'static,
+        H: Handler<C>,
+        P: Outputs<H::Output, H::Emit, Item = T>,
+        T: Send + Sync + 'static,
+    {
         self.with(sinks.to_sinks())
     }
-    pub(crate) fn with(self, sinks: impl Sinks<T>) -> Mountable<C, H::Item> {
+    pub(crate) fn with(self, sinks: impl Sinks<T>) -> Mountable<C, H::Item>
+    where
+        C: Send + Sync + 'static,
+        H: Handler<C>,
+        P: Outputs<H::Output, H::Emit, Item = T>,
+        T: Send + Sync + 'static,
+    {
         let Handled { name, handler, way, types } = self;
         Mountable(Arc::new(Complete { name, handler, way, sinks, types }))
     }
@@ -85,12 +102,6 @@ pub(crate) struct Complete<C, H, P, T, K> {
     pub(crate) way: P,
     pub(crate) sinks: K,
     types: PhantomData<fn() -> (C, T)>,
-}
-
-/// The sinks of a handler, when the sources have ended.
-pub(crate) trait Flush: Send + Sync {
-    fn name(&self) -> &'static str;
-    fn flush(&self) -> BoxFuture<'_, Result<(), BoxError>>;
 }
 
 /// A handler of `M`.
@@ -119,6 +130,10 @@ where
     }
     fn flush(&self) -> BoxFuture<'_, Result<(), BoxError>> {
         Box::pin(self.sinks.flush())
+    }
+    #[cfg(feature = "rocksdb")]
+    fn stores(&self, found: &mut Vec<crate::store::Store>) {
+        self.sinks.stores(found);
     }
 }
 

@@ -4,7 +4,7 @@ use crate::{
     BoxError,
     error::{Cause, Fault, FaultOf},
     pipe::{Flowed, Piped, Pipes},
-    source::Feed,
+    source::{Chunk, Feed},
 };
 use futures::future::BoxFuture;
 use std::{
@@ -58,7 +58,7 @@ where
         }
         Box::pin(async move {
             let name = self.handler.name();
-            let mut feed = Taken { feed, take: &self.take, name, chunk: Vec::new(), refused: None };
+            let mut feed = Taken { feed, take: &self.take, name, chunk: Chunk::new(), refused: None };
             self.handler.run_alone(context, &mut feed, drive).await
         })
     }
@@ -75,27 +75,28 @@ struct Taken<'a, I, F> {
     feed: &'a mut dyn Feed<I>,
     take: &'a F,
     name: &'static str,
-    chunk: Vec<I>,
+    chunk: Chunk<I>,
     /// Stands after the items of the chunk before.
     refused: Option<Fault>,
 }
 
 impl<I: Send, M, F: Fn(I) -> Result<M, BoxError> + Sync> Feed<M> for Taken<'_, I, F> {
-    fn poll_chunk(&mut self, chunk: &mut Vec<M>, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+    fn poll_chunk(&mut self, chunk: &mut Chunk<M>, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         if let Some(fault) = self.refused.take() {
             return Poll::Ready(Err(fault));
         }
         ready!(self.feed.poll_chunk(&mut self.chunk, cx))?;
-        for item in self.chunk.drain(..) {
+        chunk.positions.append(&mut self.chunk.positions);
+        for item in self.chunk.items.drain(..) {
             match (self.take)(item) {
-                Ok(item) => chunk.push(item),
+                Ok(item) => chunk.items.push(item),
                 Err(error) => {
                     self.refused = Some(FaultOf::new(self.name, Cause::Item(error)));
                     break;
                 }
             }
         }
-        match self.refused.take_if(|_| chunk.is_empty()) {
+        match self.refused.take_if(|_| chunk.items.is_empty()) {
             Some(fault) => Poll::Ready(Err(fault)),
             None => Poll::Ready(Ok(())),
         }

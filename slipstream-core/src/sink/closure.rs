@@ -6,12 +6,17 @@ use std::{
     future::{Future, ready},
 };
 
-/// What a closure may return as a sink: `()`, or a `Result<()>`.
+/// What a closure may return as a sink, asked for once (see `once.rs`): `()`, or a `Result<()>`.
 #[diagnostic::on_unimplemented(
     message = "a sink returns `()` or `Result<()>`, not `{Self}`",
-    note = "end the closure with `;`"
+    label = "returns `{Self}`",
+    note = "end the closure's body with `;`"
 )]
 pub trait Taken {
+    /// `S` itself.
+    type To<S>;
+    /// Itself.
+    fn to<S>(sink: S) -> Self::To<S>;
     /// Whether it was taken.
     ///
     /// # Errors
@@ -19,7 +24,12 @@ pub trait Taken {
     fn taken(self) -> Result<(), BoxError>;
 }
 
+#[diagnostic::do_not_recommend]
 impl Taken for () {
+    type To<S> = S;
+    fn to<S>(sink: S) -> S {
+        sink
+    }
     #[inline]
     fn taken(self) -> Result<(), BoxError> {
         Ok(())
@@ -27,6 +37,10 @@ impl Taken for () {
 }
 
 impl<E: Into<BoxError>> Taken for Result<(), E> {
+    type To<S> = S;
+    fn to<S>(sink: S) -> S {
+        sink
+    }
     #[inline]
     fn taken(self) -> Result<(), BoxError> {
         self.map_err(Into::into)

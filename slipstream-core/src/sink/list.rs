@@ -12,6 +12,7 @@ pub trait SinkList<T> {
     fn to_sinks(&self) -> Self::Sinks;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T> SinkList<T> for () {
     type Sinks = ();
     fn to_sinks(&self) {}
@@ -44,6 +45,9 @@ pub trait Sinks<T>: Send + Sync + 'static {
     fn send(&self, output: &T) -> impl Future<Output = Result<(), BoxError>> + Send;
     /// Flushes each; all of them, whatever one of them says.
     fn flush(&self) -> impl Future<Output = Result<(), BoxError>> + Send;
+    /// Adds the stores that they write into.
+    #[cfg(feature = "rocksdb")]
+    fn stores(&self, found: &mut Vec<crate::store::Store>);
 }
 
 impl<T> Sinks<T> for () {
@@ -63,6 +67,8 @@ impl<T> Sinks<T> for () {
     fn flush(&self) -> impl Future<Output = Result<(), BoxError>> + Send {
         std::future::ready(Ok(()))
     }
+    #[cfg(feature = "rocksdb")]
+    fn stores(&self, _: &mut Vec<crate::store::Store>) {}
 }
 
 impl<T: Sync, Before: Sinks<T>, Last: Sink<T>> Sinks<T> for (Before, Last) {
@@ -90,5 +96,10 @@ impl<T: Sync, Before: Sinks<T>, Last: Sink<T>> Sinks<T> for (Before, Last) {
         let before = self.0.flush().await;
         let last = self.1.flush().await;
         before.and(last)
+    }
+    #[cfg(feature = "rocksdb")]
+    fn stores(&self, found: &mut Vec<crate::store::Store>) {
+        self.0.stores(found);
+        found.extend(self.1.store().cloned());
     }
 }

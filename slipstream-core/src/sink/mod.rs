@@ -16,6 +16,9 @@ pub use list::{SinkList, Sinks};
 pub use printed::print;
 
 use crate::BoxError;
+#[cfg(feature = "rocksdb")]
+use crate::store::Store;
+use futures::future::BoxFuture;
 use std::{
     future::{Future, ready},
     pin::pin,
@@ -52,11 +55,13 @@ use std::{
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a sink for `{T}`",
     label = "cannot take `{T}`",
-    note = "a `Cache<K, V>` takes `(K, V)` pairs: return `(key, value)`; `print` takes anything `Debug`; a function or closure `Fn(&T)` is a sink if it returns `()` or `Result<()>`"
+    note = "a `Cache<K, V>` takes pairs: return `(key, value)`; `print` takes what is `Debug`",
+    note = "a function `fn(&T)` is a sink if it returns `()` or `Result<()>`; of an `async fn(T)` make one with `sink_async(…)`, for outputs that are `Clone`"
 )]
 pub trait Sink<T>: Clone + Send + Sync + 'static {
-    /// Whether [`send`](Sink::send) may ever be pending. A sink that never waits says `false`, and
-    /// is then called without any place kept for its future.
+    /// Whether [`send`](Sink::send) may ever be pending. A sink that never waits says `false`, and is
+    /// then called without any place kept for its future; `send` may be an `async fn` all the same, as
+    /// long as it awaits nothing that waits.
     const WAITS: bool = true;
 
     /// Takes an output into the transaction of its message, while the handlers run: what a cache
@@ -78,10 +83,32 @@ pub trait Sink<T>: Clone + Send + Sync + 'static {
         ready(Ok(()))
     }
 
-    /// Hands on what was kept back. Called when the sources have ended, also after an error, since
-    /// what was sent before it stands. A sink shared by several handlers is flushed for each.
+    /// Hands on what was kept back. Called before each commit, which passes the messages whose outputs
+    /// these are, and when the sources have ended, also after an error, since what was sent before it
+    /// stands. Outputs may be sent while it runs. A sink shared by several handlers is flushed for each.
     fn flush(&self) -> impl Future<Output = Result<(), BoxError>> + Send {
         ready(Ok(()))
+    }
+
+    /// The store that it writes into, if it does: a flow finds its store by this when it starts.
+    #[cfg(feature = "rocksdb")]
+    fn store(&self) -> Option<&Store> {
+        None
+    }
+}
+
+/// The sinks of a handler at a commit.
+pub(crate) trait Flush: Send + Sync {
+    fn name(&self) -> &'static str;
+    fn flush(&self) -> BoxFuture<'_, Result<(), BoxError>>;
+    /// Adds the stores that the sinks write into.
+    #[cfg(feature = "rocksdb")]
+    fn stores(&self, found: &mut Vec<Store>);
+}
+
+impl std::fmt::Debug for dyn Flush {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
     }
 }
 

@@ -171,6 +171,24 @@ pub enum StoreError {
         /// The other one.
         second: Arc<Path>,
     },
+    /// Two flows may not run over one store: each would commit the other's messages.
+    #[error(
+        "a flow is running over the store at `{}` already: put the handlers into one flow, or give the \
+         other its own store", path.display()
+    )]
+    Running {
+        /// The store's directory.
+        path: Arc<Path>,
+    },
+    /// A commit has failed, and what came after the last good one was dropped.
+    #[error(
+        "a commit to the store at `{}` has failed, so nothing more is stored: the flow ends with the \
+         reason", path.display()
+    )]
+    CommitFailed {
+        /// The store's directory.
+        path: Arc<Path>,
+    },
 }
 
 impl StoreError {

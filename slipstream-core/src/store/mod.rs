@@ -20,11 +20,13 @@ mod catalogue;
 mod claim;
 mod cursor;
 mod database;
+mod epoch;
 mod error;
 mod format;
 mod merge;
 mod open;
 mod options;
+mod positions;
 mod rows;
 mod scratch;
 mod staged;
@@ -44,6 +46,8 @@ use catalogue::Catalogue;
 use database::Database;
 
 pub(crate) use cursor::Lent;
+#[cfg(test)]
+pub(crate) use epoch::Frozen;
 pub use error::StoreError;
 pub use format::ValueFormat;
 pub(crate) use merge::{Below, Direction, Taken, step, visible};
@@ -100,6 +104,7 @@ struct Inner {
     kept_cursors: usize,
     /// Bytes written since the cursors that see an older state were dropped.
     unswept: AtomicUsize,
+    epochs: epoch::Epochs,
     catalogue: Mutex<Catalogue>,
 }
 
@@ -156,8 +161,12 @@ impl Store {
     }
 
     fn write(&self, batch: WriteBatch) -> Result<(), StoreError> {
+        self.write_with(batch, &self.inner.write)
+    }
+
+    fn write_with(&self, batch: WriteBatch, options: &WriteOptions) -> Result<(), StoreError> {
         let bytes = batch.size_in_bytes();
-        self.inner.db.write_opt(batch, &self.inner.write).map_err(|error| self.error(&error))?;
+        self.inner.db.write_opt(batch, options).map_err(|error| self.error(&error))?;
         self.wrote(bytes);
         Ok(())
     }

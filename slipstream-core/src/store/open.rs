@@ -77,6 +77,7 @@ impl Store {
             write: options::write(in_memory),
             kept_cursors,
             unswept: AtomicUsize::new(0),
+            epochs: super::epoch::Epochs::default(),
             catalogue,
         };
         Ok(Self { inner: Arc::new(inner) })

@@ -38,6 +38,12 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
+    /// A layer that has nothing.
+    pub(crate) fn none() -> &'static Self {
+        static NONE: Rows = Rows { rows: BTreeMap::new(), cleared: Vec::new() };
+        &NONE
+    }
+
     /// Sets a row; `None` deletes it.
     pub(crate) fn set(&mut self, key: &[u8], value: Option<&[u8]>) {
         self.rows.insert(Bytes::from(key), value.map(Bytes::from));
@@ -48,6 +54,17 @@ impl Rows {
         self.rows.retain(|key, _| table_of(key) != cache);
         if !self.cleared.contains(&cache) {
             self.cleared.push(cache);
+        }
+    }
+
+    /// Lays a newer layer over this one.
+    pub(crate) fn take_over(&mut self, newer: Rows) {
+        for cache in newer.cleared {
+            self.clear(cache);
+        }
+        // One by one: `BTreeMap::append` would build the whole map anew.
+        for (key, value) in newer.rows {
+            self.rows.insert(key, value);
         }
     }
 

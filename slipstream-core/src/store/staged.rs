@@ -51,45 +51,39 @@ impl Staged {
         Ok(())
     }
 
-    /// Writes all rows to the store as one, after which there are none here.
-    pub(crate) fn publish(&mut self) -> Result<(), StoreError> {
-        if self.rows.is_empty() {
-            return Ok(());
-        }
-        match self.rows.only() {
-            Some((key, value)) => self.store.set(key, value.map(|value| &**value))?,
-            None => self.store.write(self.batch())?,
-        }
-        self.clear();
-        Ok(())
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
     }
 
-    /// Drops all rows.
-    pub(crate) fn clear(&mut self) {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Takes all rows, to publish them. Their place is used again by the next message.
+    pub(crate) fn take(&mut self) -> Rows {
         match Arc::get_mut(&mut self.rows) {
-            Some(rows) => *rows = Rows::default(),
-            None => self.rows = Arc::default(),
+            Some(rows) => std::mem::take(rows),
+            // An iterator still looks at them.
+            None => Arc::unwrap_or_clone(std::mem::take(&mut self.rows)),
         }
     }
+}
 
-    fn batch(&self) -> WriteBatch {
-        let bytes: usize = self
-            .rows
-            .iter()
-            .map(|(key, value)| key.len() + value.map_or(0, |value| value.len()) + ROW_BYTES)
-            .sum();
-        let mut batch = WriteBatch::with_capacity_bytes(BATCH_BYTES + bytes);
-        // First, since a range deletion hides what the batch has written before it.
-        for cache in self.rows.cleared() {
-            let from: [u8; ID_BYTES] = cache.to_be_bytes();
-            batch.delete_range(from, cache.saturating_add(1).to_be_bytes());
-        }
-        for (key, value) in self.rows.iter() {
-            match value {
-                Some(value) => batch.put(key, value),
-                None => batch.delete(key),
-            }
-        }
-        batch
+/// All rows as one batch.
+pub(super) fn batch(rows: &Rows) -> WriteBatch {
+    let bytes: usize =
+        rows.iter().map(|(key, value)| key.len() + value.map_or(0, |value| value.len()) + ROW_BYTES).sum();
+    let mut batch = WriteBatch::with_capacity_bytes(BATCH_BYTES + bytes);
+    // First, since a range deletion hides what the batch has written before it.
+    for cache in rows.cleared() {
+        let from: [u8; ID_BYTES] = cache.to_be_bytes();
+        batch.delete_range(from, cache.saturating_add(1).to_be_bytes());
     }
+    for (key, value) in rows.iter() {
+        match value {
+            Some(value) => batch.put(key, value),
+            None => batch.delete(key),
+        }
+    }
+    batch
 }

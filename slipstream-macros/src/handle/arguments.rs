@@ -20,6 +20,8 @@ pub(super) struct Arguments {
     pub(super) sources: Vec<Expr>,
     pub(super) pipes: Vec<Expr>,
     pub(super) sinks: Vec<Expr>,
+    /// The values of arguments that are not known.
+    meant: Vec<Expr>,
     pub(super) private: Private,
 }
 
@@ -56,11 +58,10 @@ impl Arguments {
                     "crate" => self.private = Private::of(Path::parse_mod_style(input)?),
                     unknown => {
                         mistakes.at(&name, self::unknown(unknown));
-                        // What was meant as a source is not missing as well.
                         let values = one_or_list(input)?;
-                        if is_source(unknown) {
-                            self.sources.extend(values);
-                        }
+                        // What was meant as a source is not missing as well.
+                        let meant = if is_source(unknown) { &mut self.sources } else { &mut self.meant };
+                        meant.extend(values);
                     }
                 }
                 given.push(name);
@@ -84,8 +85,8 @@ impl Arguments {
         self.expressions().any(|expr| mention::takes_field_of(expr, variable))
     }
 
-    fn expressions(&self) -> impl Iterator<Item = &Expr> {
-        [&self.sources, &self.pipes, &self.sinks].into_iter().flatten()
+    pub(super) fn expressions(&self) -> impl Iterator<Item = &Expr> {
+        [&self.sources, &self.pipes, &self.sinks, &self.meant].into_iter().flatten()
     }
 }
 

@@ -13,13 +13,16 @@ use syn::Ident;
 pub(super) fn expand(function: &Function, handler: &Handler, arguments: &Arguments) -> TokenStream {
     let private = &arguments.private;
     let name = &function.signature.ident;
-    let (generics, context) = match &handler.parameters.context {
-        Some(Context { ty, .. }) => (None, ty.to_token_stream()),
+    let (generics, context, shared) = match &handler.parameters.context {
+        Some(Context { ty, .. }) => {
+            let shared = quote!(where for<'a> #ty: #private::Context<'a>);
+            (None, ty.to_token_stream(), Some(shared))
+        }
         None => {
             // Fits any flow. Types are not hygienic, so the user's must not meet this one.
             let any = Ident::new("__Context", Span::mixed_site());
             let bounds = quote!(<#any: ::core::marker::Send + ::core::marker::Sync + 'static>);
-            (Some(bounds), any.to_token_stream())
+            (Some(bounds), any.to_token_stream(), None)
         }
     };
     let declared = function.companion();
@@ -33,12 +36,12 @@ pub(super) fn expand(function: &Function, handler: &Handler, arguments: &Argumen
         #declared
         #(#conditions)*
         #allowances
-        impl #generics #private::Handler<#context> for #name {
+        impl #generics #private::Handler<#context> for #name #shared {
             #call
         }
         #(#conditions)*
         #allowances
-        impl #generics #private::Mount<#context> for #name {
+        impl #generics #private::Mount<#context> for #name #shared {
             #mount
         }
     }

@@ -6,11 +6,12 @@ use super::{
     arguments::Arguments,
     borrowed::{Unnameable, is_unsized, unnameable},
     function::Function,
+    mention::captured,
     parameters::{Context, Item, Parameters, SHAPE, ungrouped},
 };
 use proc_macro2::{Delimiter, TokenTree};
 use quote::quote;
-use syn::{GenericArgument, GenericParam, PathArguments, ReturnType, Safety, Type};
+use syn::{Error, GenericArgument, GenericParam, PathArguments, ReturnType, Safety, Type};
 
 /// A handler, as its companion calls it.
 pub(super) struct Handler {
@@ -35,7 +36,20 @@ impl Handler {
                 "a handler that returns nothing has no output for a sink: return one, or leave out the sink";
             mistakes.at(quote!(#(#sinks),*), text);
         }
+        check_closures(&parameters, arguments, mistakes);
         Handler { parameters, returns }
+    }
+}
+
+/// A closure is kept as long as the flow, and may not borrow what it has only while the flow starts.
+fn check_closures(parameters: &Parameters, arguments: &Arguments, mistakes: &mut Mistakes) {
+    let Some(name) = parameters.context.as_ref().and_then(|context| context.name.as_ref()) else { return };
+    for used in arguments.expressions().filter_map(|expr| captured(expr, name)) {
+        let text = format!(
+            "`{name}` is lent only while the flow starts, and this closure is kept: clone what it needs, as in \
+             `{{ let log = {name}.log.clone(); move |output| log.add(output) }}`"
+        );
+        mistakes.add(Error::new(used, text));
     }
 }
 

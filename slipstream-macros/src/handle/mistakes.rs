@@ -288,6 +288,18 @@ fn what_returns_nothing_has_nothing_for_a_sink() {
 }
 
 #[test]
+fn a_closure_does_not_borrow_the_context() {
+    let item = "fn f(app: &App, n: u8) -> u8 { n }";
+    let expected = "app: `app` is lent only while the flow starts, and this closure is kept: clone what it needs, as in \
+                    `{ let log = app.log.clone(); move |output| log.add(output) }`";
+    assert_eq!(mistakes("app.numbers, sink = |n| app.log.add(n)", item), [expected]);
+    assert_eq!(mistakes("app.numbers, pipe = |ns| ns.filter(|n| ready(n < app.limit))", item), [expected]);
+    let right = "app.numbers, sink = { let log = app.log.clone(); move |n| log.add(n) }";
+    assert_eq!(mistakes(right, item), [""; 0]);
+    assert_eq!(mistakes("numbers, sink = |n| app.log.add(n)", "fn f(n: u8) -> u8 { n }"), [""; 0]);
+}
+
+#[test]
 fn a_function_is_annotated_once() {
     let expected =
         ["#[slipstream::handle(b)]: a function has one `#[handle]`: give it all sources, `#[handle(a, b)]`"];

@@ -33,12 +33,13 @@ impl Message {
     }
 
     fn publish(&mut self) -> Result<(), StoreError> {
-        self.0.as_mut().and_then(|tx| tx.staged.as_mut()).map_or(Ok(()), crate::store::Staged::publish)
+        let Some(staged) = self.0.as_mut().and_then(|tx| tx.staged.as_mut()) else { return Ok(()) };
+        staged.store().clone().publish(staged.take(), None)
     }
 
     fn roll_back(&mut self) {
         if let Some(staged) = self.0.as_mut().and_then(|tx| tx.staged.as_mut()) {
-            staged.clear();
+            staged.take();
         }
     }
 }

@@ -7,6 +7,7 @@ use std::ops::{Bound, RangeBounds};
 use proptest::prelude::*;
 
 use super::*;
+use crate::store::Frozen;
 
 type At = (String, i8);
 type Map = BTreeMap<At, u32>;
@@ -28,6 +29,8 @@ enum Call {
     Hold(Bound<At>, Bound<At>, Vec<bool>),
     Publish,
     RollBack,
+    /// The next step of a commit: freeze, write or thaw.
+    Commit,
     /// Write the rows in memory to a file; all files into one.
     Flush,
     Compact,
@@ -69,6 +72,7 @@ fn call() -> impl Strategy<Value = Call> {
         1 => (bound(), bound(), ends()).prop_map(|(from, to, ends)| Call::Hold(from, to, ends)),
         2 => Just(Call::Publish),
         1 => Just(Call::RollBack),
+        3 => Just(Call::Commit),
         1 => Just(Call::Flush),
         1 => Just(Call::Compact),
         1 => Just(Call::Reopen),
@@ -114,6 +118,15 @@ struct Run {
     /// Whether the message has written; if not it sees what others do.
     wrote: bool,
     held: Vec<Held>,
+    /// Where a flow runs: the commit that is under way, and what the last one has made durable.
+    epochs: Option<Epochs>,
+}
+
+#[derive(Default)]
+struct Epochs {
+    frozen: Option<(Frozen, [Map; 2])>,
+    is_written: bool,
+    committed: [Map; 2],
 }
 
 /// An iterator that is read later, what it should give, and from which ends.
@@ -125,9 +138,14 @@ fn open(path: Option<&Path>) -> Vec<Cache<At, u32>> {
 }
 
 impl Run {
-    fn new(path: Option<tempfile::TempDir>) -> Self {
+    fn new(path: Option<tempfile::TempDir>, epochs: bool) -> Self {
+        let caches = open(path.as_ref().map(tempfile::TempDir::path));
+        if epochs {
+            caches[0].store().begin_epochs(vec![]).unwrap();
+        }
         Self {
-            caches: open(path.as_ref().map(tempfile::TempDir::path)),
+            epochs: epochs.then(Epochs::default),
+            caches,
             path,
             message: Message::new(),
             published: Default::default(),
@@ -149,6 +167,7 @@ impl Run {
                 self.message.roll_back();
                 self.wrote = false;
             }
+            Call::Commit => self.commit(),
             Call::Flush => self.caches[0].store().flush(),
             Call::Compact => self.caches[0].store().compact(),
             Call::Reopen => self.reopen(),
@@ -172,6 +191,24 @@ impl Run {
         if in_message { self.message.handle(check) } else { check() }
     }
 
+    fn commit(&mut self) {
+        let (Some(epochs), store) = (&mut self.epochs, self.caches[0].store()) else { return };
+        match epochs.frozen.take() {
+            None => epochs.frozen = store.freeze().map(|frozen| (frozen, self.published.clone())),
+            Some((frozen, maps)) if !epochs.is_written => {
+                store.write_frozen(&frozen, false).unwrap();
+                epochs.committed.clone_from(&maps);
+                epochs.is_written = true;
+                epochs.frozen = Some((frozen, maps));
+            }
+            Some((frozen, _)) => {
+                store.thaw(frozen);
+                epochs.is_written = false;
+            }
+        }
+    }
+
+    /// Where a flow runs this is a crash: what was not committed is gone.
     fn reopen(&mut self) {
         self.read_held();
         let Some(path) = &self.path else { return };
@@ -180,6 +217,11 @@ impl Run {
         // All handles go before the store can be opened again.
         self.caches.clear();
         self.caches = open(Some(path.path()));
+        if let Some(epochs) = &mut self.epochs {
+            self.published.clone_from(&epochs.committed);
+            *epochs = Epochs { committed: self.published.clone(), ..Epochs::default() };
+            self.caches[0].store().begin_epochs(vec![]).unwrap();
+        }
     }
 
     fn read_held(&mut self) {
@@ -245,12 +287,12 @@ fn check(cache: &Cache<At, u32>, map: &mut Map, call: &Call, held: &mut Vec<Held
             let rows = cache.range((from.as_ref(), to.as_ref()));
             held.push((rows, expected(map, from, to, ends), ends.clone()));
         }
-        Call::Publish | Call::RollBack | Call::Flush | Call::Compact | Call::Reopen => {}
+        Call::Publish | Call::RollBack | Call::Commit | Call::Flush | Call::Compact | Call::Reopen => {}
     }
 }
 
-fn run(path: Option<tempfile::TempDir>, steps: &[Step]) {
-    let mut run = Run::new(path);
+fn run(path: Option<tempfile::TempDir>, epochs: bool, steps: &[Step]) {
+    let mut run = Run::new(path, epochs);
     for step in steps {
         run.step(step);
     }
@@ -270,7 +312,12 @@ proptest! {
 
     #[test]
     fn a_cache_in_memory_is_a_map(steps in prop::collection::vec(step(), 1..150)) {
-        run(None, &steps);
+        run(None, false, &steps);
+    }
+
+    #[test]
+    fn so_it_is_while_epochs_are_committed(steps in prop::collection::vec(step(), 1..150)) {
+        run(None, true, &steps);
     }
 }
 
@@ -279,6 +326,11 @@ proptest! {
 
     #[test]
     fn a_cache_on_disk_is_a_map(steps in prop::collection::vec(step(), 1..150)) {
-        run(Some(tempfile::tempdir().unwrap()), &steps);
+        run(Some(tempfile::tempdir().unwrap()), false, &steps);
+    }
+
+    #[test]
+    fn after_a_crash_it_is_the_map_of_the_last_commit(steps in prop::collection::vec(step(), 1..150)) {
+        run(Some(tempfile::tempdir().unwrap()), true, &steps);
     }
 }

@@ -4,16 +4,19 @@
 //! the compiler's error is there, and is one.
 use super::{
     super::{
-        arguments::Arguments, excerpt, function::Function, handler::Handler, parameters::Item,
+        arguments::Arguments,
+        closure::{closure_in, gives_future},
+        excerpt,
+        function::Function,
+        handler::Handler,
+        parameters::Item,
         private::Private,
     },
     local,
 };
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
-use syn::{
-    Expr, ExprBlock, ExprClosure, ExprReference, Ident, Stmt, Token, UnOp, ext::IdentExt, spanned::Spanned,
-};
+use syn::{Expr, ExprReference, Ident, Token, UnOp, ext::IdentExt, spanned::Spanned};
 
 /// The inside of `impl Mount`.
 pub(super) fn expand(
@@ -31,8 +34,8 @@ pub(super) fn expand(
         Some(name) if arguments.mention(name) => quote!(#name),
         _ => quote!(_),
     };
-    let outputs = outputs(handler, name.span(), private);
-    let closures = arguments.sinks.iter().enumerate().filter_map(|(at, sink)| closure(at, sink, private));
+    let outputs = outputs(handler, !arguments.sinks.is_empty(), name.span(), private);
+    let closures = arguments.sinks.iter().enumerate().filter_map(|(at, sink)| closure(at, sink));
     let sinks = sinks(&arguments.sinks, name.span());
     let pipes: Vec<_> = arguments.pipes.iter().map(pipe).collect();
     let takes = takes(handler);
@@ -64,7 +67,7 @@ fn step(name: &str, span: Span, value: &TokenStream) -> TokenStream {
 }
 
 /// How outputs are got out of what the function returns.
-fn outputs(handler: &Handler, name: Span, private: &Private) -> TokenStream {
+fn outputs(handler: &Handler, for_sinks: bool, name: Span, private: &Private) -> TokenStream {
     let (span, value) = match (&handler.parameters.emits, &handler.returns) {
         (Some(ty), _) => {
             let private = private.at(ty.span());
@@ -72,17 +75,18 @@ fn outputs(handler: &Handler, name: Span, private: &Private) -> TokenStream {
         }
         (None, Some(ty)) => {
             let private = private.at(ty.span());
-            (ty.span(), quote_spanned!(ty.span()=> #private::returns::<#ty>().tries().count()))
+            let way = quote_spanned!(ty.span()=> #private::returns::<#ty>().tries().count());
+            // An alias may hide from the macro that the handler returns nothing.
+            let way = if for_sinks { quote_spanned!(ty.span()=> #private::gives(#way)) } else { way };
+            (ty.span(), way)
         }
         (None, None) => {
             let private = private.at(name);
             (name, quote_spanned!(name=> #private::returns::<()>().tries().count()))
         }
     };
-    let way = step("way", span, &value);
-    let (handled, given) = (local("handled", span), local("way", span));
-    let outputs = step("handled", span, &quote_spanned!(span=> #handled.outputs(#given)));
-    quote!(#way #outputs)
+    let handled = local("handled", span);
+    step("handled", span, &quote_spanned!(span=> #handled.outputs(#value)))
 }
 
 /// The sinks in one call, as `(((), &a), &b)`: the compiler points at the element that is wrong.
@@ -107,48 +111,17 @@ fn closure_name(at: usize, span: Span) -> Ident {
 }
 
 /// A closure goes through a step that gives its parameter the output's type.
-fn closure(at: usize, sink: &Expr, private: &Private) -> Option<TokenStream> {
+fn closure(at: usize, sink: &Expr) -> Option<TokenStream> {
     let closure = closure_in(sink)?;
     let span = sink.span();
     let handled = local("handled", span);
     let value = if closure.asyncness.is_some() || gives_future(&closure.body) {
-        let private = private.at(span);
-        quote_spanned!(span=> #private::sink_async(#handled.closure_async(#sink)))
+        quote_spanned!(span=> #handled.closure_async(#sink))
     } else {
         quote_spanned!(span=> #handled.closure(#sink))
     };
     let name = closure_name(at, span);
     Some(quote_spanned!(span=> let #name = #value;))
-}
-
-/// A closure, also at the end of a block that makes what it keeps.
-fn closure_in(sink: &Expr) -> Option<&ExprClosure> {
-    match sink {
-        Expr::Closure(closure) => Some(closure),
-        Expr::Paren(paren) => closure_in(&paren.expr),
-        Expr::Group(group) => closure_in(&group.expr),
-        Expr::Block(block) => closure_in(last(block)?),
-        _ => None,
-    }
-}
-
-/// Whether a closure's body ends in an `async` block.
-fn gives_future(body: &Expr) -> bool {
-    match body {
-        Expr::Async(_) => true,
-        Expr::Paren(paren) => gives_future(&paren.expr),
-        Expr::Group(group) => gives_future(&group.expr),
-        Expr::Block(block) => last(block).is_some_and(gives_future),
-        _ => false,
-    }
-}
-
-/// The value of a block.
-fn last(block: &ExprBlock) -> Option<&Expr> {
-    match block.block.stmts.last() {
-        Some(Stmt::Expr(last, None)) => Some(last),
-        _ => None,
-    }
 }
 
 /// A place lives as long as the context, so the route may know the source by its address. The value of another

@@ -1,8 +1,7 @@
-//! An output has a type with a name.
-#![allow(dead_code)]
+//! Each source is read by a task of its own, and all of them share the context.
 use slipstream::{Iter, Result, flow, handle, print};
 
-use std::fmt::Debug;
+use std::cell::Cell;
 
 #[derive(Debug, Clone)]
 struct Weather {
@@ -11,10 +10,12 @@ struct Weather {
 
 struct App {
     weather: Iter<Vec<Weather>>,
+    count: Cell<u32>,
 }
 
 #[handle(app.weather, sink = print)]
-async fn handler(app: &App, weather: Weather) -> impl Debug {
+async fn handler(app: &App, weather: Weather) -> Weather {
+    app.count.set(app.count.get() + 1);
     weather
 }
 

@@ -1,0 +1,118 @@
+//! Counts the words of a file, exactly, however often the process is killed and started again: the
+//! counts and the number of the next line are committed together.
+//!
+//! `cargo run --release --example word_count -- --file FILE --state DIR [--slow MICROSECONDS] [--crash-after N]`
+#![allow(clippy::print_stdout, clippy::print_stderr)] // an example may
+use slipstream::{Cache, Replay, Result, flow, handle, replay};
+use std::{
+    path::PathBuf,
+    process::ExitCode,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+struct App {
+    lines: Replay,
+    counts: Cache<String, u64>,
+    slow: Duration,
+    crash_after: Option<u64>,
+    handled: AtomicU64,
+}
+
+// The cache stands among the sinks, so that the flow knows where to keep its position; the handler
+// reads from it as well, and sees what it has written itself.
+#[handle(app.lines, sink = app.counts)]
+fn count(app: &App, line: String) -> Result<Vec<(String, u64)>> {
+    app.wait_or_crash();
+    let mut counts: Vec<(String, u64)> = Vec::new();
+    for word in line.split_whitespace() {
+        match counts.iter_mut().find(|(known, _)| known == word) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((word.to_owned(), app.counts.get(word)?.unwrap_or(0) + 1)),
+        }
+    }
+    Ok(counts)
+}
+
+impl App {
+    fn wait_or_crash(&self) {
+        if Some(self.handled.fetch_add(1, Ordering::Relaxed)) == self.crash_after {
+            eprintln!("crashing, as was asked for");
+            std::process::abort();
+        }
+        if !self.slow.is_zero() {
+            // The system's sleep is late by up to a tenth of a millisecond: the rest is spun.
+            let until = Instant::now() + self.slow;
+            std::thread::sleep(self.slow.saturating_sub(Duration::from_micros(200)));
+            while Instant::now() < until {
+                std::hint::spin_loop();
+            }
+        }
+    }
+}
+
+const USAGE: &str = "usage: word_count --file FILE --state DIR [--slow MICROSECONDS] [--crash-after N]";
+
+struct Args {
+    file: PathBuf,
+    state: PathBuf,
+    slow: Duration,
+    crash_after: Option<u64>,
+}
+
+fn args() -> std::result::Result<Args, String> {
+    let (mut file, mut state, mut slow, mut crash_after) = (None, None, Duration::ZERO, None);
+    let mut args = std::env::args().skip(1);
+    while let Some(name) = args.next() {
+        let value = args.next().ok_or_else(|| format!("{name} needs a value"));
+        let number = |text: String| text.parse::<u64>().map_err(|error| format!("{name} {text}: {error}"));
+        match name.as_str() {
+            "--file" => file = Some(PathBuf::from(value?)),
+            "--state" => state = Some(PathBuf::from(value?)),
+            "--slow" => slow = Duration::from_micros(number(value?)?),
+            "--crash-after" => crash_after = Some(number(value?)?),
+            other => return Err(format!("unknown argument {other}")),
+        }
+    }
+    let file = file.ok_or("--file is missing")?;
+    let state = state.ok_or("--state is missing")?;
+    Ok(Args { file, state, slow, crash_after })
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let args = match args() {
+        Ok(args) => args,
+        Err(error) => {
+            eprintln!("{error}\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(args).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("Error: {error:?}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(args: Args) -> Result<()> {
+    let app = Arc::new(App {
+        lines: replay(args.file),
+        counts: Cache::open(args.state)?,
+        slow: args.slow,
+        crash_after: args.crash_after,
+        handled: AtomicU64::new(0),
+    });
+    flow![count].named("word_count").run(Arc::clone(&app)).await?;
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    for row in &app.counts {
+        let (word, count) = row?;
+        std::io::Write::write_fmt(&mut out, format_args!("{word} {count}\n"))?;
+    }
+    Ok(std::io::Write::flush(&mut out)?)
+}

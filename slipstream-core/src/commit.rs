@@ -1,0 +1,318 @@
+//! Commits: state and source positions become durable together, and nothing else moves a position.
+//!
+//! ```text
+//! message done ──publish──▶ the store's active layer
+//!                              │  each interval, after so many messages, at the bound of memory, at the end
+//!                              ▼
+//!   1. freeze   the layer and the positions, a short lock; the next epoch begins
+//!   2. flush    the sinks outside of the store
+//!   3. write    layer and positions, one synced batch
+//!   4. thaw     the layer is dropped, since RocksDB has it
+//! ```
+//!
+//! The order is the guarantee: a crash before 3 leaves the state and the positions of the commit
+//! before, one after it those of this one; outputs to the outside are flushed before the positions
+//! pass them, so none is lost, and those since the last commit come again.
+//!
+//! Invariants: one epoch closes at a time; after a step has failed nothing more is published or
+//! committed, and the flow ends with the error.
+use crate::{BoxError, Error, position::Position, sink::Flush, stop::Stop, transaction::Transaction};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use tokio::sync::{Notify, oneshot};
+
+#[cfg(feature = "rocksdb")]
+use crate::store::{Store, StoreError};
+#[cfg(feature = "rocksdb")]
+use std::sync::{Mutex, OnceLock, PoisonError, atomic::AtomicU64};
+
+/// When a flow commits, and how.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Settings {
+    pub(crate) every: Duration,
+    pub(crate) after: Option<u64>,
+    pub(crate) sync: bool,
+    pub(crate) memory_bytes: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            // Shorter, and a disk that takes 10 ms to sync is busy with nothing else; longer, and more
+            // messages come again after a crash.
+            every: Duration::from_millis(100),
+            after: None,
+            sync: true,
+            // Smaller, and bursts wait for the disk; larger, and freeing an epoch is felt.
+            memory_bytes: 64 << 20,
+        }
+    }
+}
+
+/// The commits of one running flow.
+#[derive(Debug)]
+pub(crate) struct Commit {
+    settings: Settings,
+    #[cfg(feature = "rocksdb")]
+    store: OnceLock<Store>,
+    #[cfg(feature = "rocksdb")]
+    beginning: Mutex<()>,
+    /// The flow has committed for the last time: the store may be another flow's by now.
+    #[cfg(feature = "rocksdb")]
+    ended: AtomicBool,
+    /// The names of the sources with positions, by the numbers that the flow gave them.
+    #[cfg(feature = "rocksdb")]
+    sources: Vec<Arc<str>>,
+    /// Messages published since the last freeze.
+    #[cfg(feature = "rocksdb")]
+    published: AtomicU64,
+    /// The committer has something to do before its interval is over.
+    due: Notify,
+    /// The epoch is at its bound of memory: no message begins.
+    full: AtomicBool,
+    room: Notify,
+}
+
+impl Commit {
+    /// The commits of a flow over `store`, if the flow knows of one when it starts.
+    #[cfg(feature = "rocksdb")]
+    pub(crate) fn new(
+        settings: Settings,
+        store: Option<Store>,
+        sources: Vec<Arc<str>>,
+    ) -> Result<Self, BoxError> {
+        let commit = Commit {
+            settings,
+            store: OnceLock::new(),
+            beginning: Mutex::default(),
+            ended: AtomicBool::new(false),
+            sources,
+            published: AtomicU64::new(0),
+            due: Notify::new(),
+            full: AtomicBool::new(false),
+            room: Notify::new(),
+        };
+        if let Some(store) = store {
+            commit.begin(&store)?;
+        }
+        Ok(commit)
+    }
+
+    #[cfg(not(feature = "rocksdb"))]
+    pub(crate) fn new(settings: Settings) -> Self {
+        Commit { settings, due: Notify::new(), full: AtomicBool::new(false), room: Notify::new() }
+    }
+
+    /// Makes what a message has written visible to all, in one step that comes whole or not at all,
+    /// together with the position of the message.
+    #[inline]
+    pub(crate) fn publish(
+        &self,
+        transaction: &mut Transaction,
+        moved: Option<((u32, i32), Position)>,
+    ) -> Result<(), BoxError> {
+        #[cfg(feature = "rocksdb")]
+        if moved.is_some() || transaction.staged.is_some() {
+            self.publish_rows(transaction, moved)?;
+        }
+        let _ = (transaction, moved);
+        Ok(())
+    }
+
+    #[cfg(feature = "rocksdb")]
+    fn publish_rows(
+        &self,
+        transaction: &mut Transaction,
+        moved: Option<((u32, i32), Position)>,
+    ) -> Result<(), BoxError> {
+        let rows = match &mut transaction.staged {
+            Some(staged) if !staged.is_empty() => {
+                let store = match self.store.get() {
+                    Some(store) => store,
+                    None => self.begin(staged.store())?,
+                };
+                if !store.is(staged.store()) {
+                    let (first, second) = (store.name(), staged.store().name());
+                    return Err(StoreError::TwoStores { first, second }.into());
+                }
+                staged.take()
+            }
+            _ => crate::store::Rows::default(),
+        };
+        // A source with positions has no business here without a store: the flow has seen to it.
+        let Some(store) = self.store.get() else { return Ok(()) };
+        store.publish(rows, moved)?;
+        let published = self.published.fetch_add(1, Ordering::Relaxed) + 1;
+        if store.epoch_bytes() > self.settings.memory_bytes {
+            self.full.store(true, Ordering::Relaxed);
+            self.due.notify_one();
+        } else if Some(published) == self.settings.after {
+            self.due.notify_one();
+        }
+        Ok(())
+    }
+
+    /// The first publication, or the start, says which store is the flow's.
+    #[cfg(feature = "rocksdb")]
+    fn begin(&self, store: &Store) -> Result<&Store, BoxError> {
+        // Two sources may publish first at once.
+        let _beginning = self.beginning.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.store.get().is_none() {
+            store.begin_epochs(self.sources.clone())?;
+            self.due.notify_one();
+        }
+        Ok(self.store.get_or_init(|| store.clone()))
+    }
+
+    /// Whether the epoch is at its bound of memory, so that no message may begin.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the epoch has room again, or the flow is to stop.
+    pub(crate) async fn room(&self, stop: &Stop) {
+        let room = self.room.notified();
+        if self.is_full() && !stop.is_set() {
+            tokio::select! {
+                () = room => {}
+                () = stop.stopped() => {}
+            }
+        }
+    }
+
+    /// Commits each interval, and when one is due before, until the sources have ended. A commit that
+    /// has begun is never left in the middle.
+    pub(crate) async fn keep(
+        &self,
+        sinks: &[Arc<dyn Flush>],
+        mut ended: oneshot::Receiver<()>,
+    ) -> Result<(), Error> {
+        // Nothing to commit, and no timer needed, until a store is known.
+        tokio::select! {
+            () = self.due.notified() => {}
+            _ = &mut ended => return Ok(()),
+        }
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(self.settings.every) => {}
+                () = self.due.notified() => {}
+                _ = &mut ended => return Ok(()),
+            }
+            self.commit(sinks).await?;
+        }
+    }
+
+    /// One commit, if anything was published.
+    async fn commit(&self, sinks: &[Arc<dyn Flush>]) -> Result<(), Error> {
+        #[cfg(feature = "rocksdb")]
+        if let Some(store) = self.store.get() {
+            // 1. The next epoch begins; sources that waited for room go on.
+            let frozen = store.freeze();
+            self.published.store(0, Ordering::Relaxed);
+            self.full.store(false, Ordering::Relaxed);
+            self.room.notify_waiters();
+            let Some(frozen) = frozen else { return Ok(()) };
+            crash_point("frozen");
+            // 2. What was sent to the outside is there before the positions pass it.
+            flush(sinks).await?;
+            crash_point("flushed");
+            // 3. On a thread of its own: it waits for the disk.
+            let (writing, sync) = (store.clone(), self.settings.sync);
+            let written =
+                tokio::task::spawn_blocking(move || writing.write_frozen(&frozen, sync).map(|()| frozen));
+            let frozen = match written.await {
+                Ok(Ok(frozen)) => frozen,
+                Ok(Err(cause)) => return Err(Error::Commit { cause: cause.into() }),
+                Err(cause) => return Err(Error::Commit { cause: cause.into() }),
+            };
+            crash_point("written");
+            // 4. Readers find the rows in RocksDB.
+            store.thaw(frozen);
+            return Ok(());
+        }
+        let _ = sinks;
+        Ok(())
+    }
+
+    /// The last commits of a flow whose sources have ended. After a failed one (`failed`) there is
+    /// none: what RocksDB does not have is dropped, so that the caches show what a restart will find.
+    pub(crate) async fn end(&self, sinks: &[Arc<dyn Flush>], failed: bool) -> Result<(), Error> {
+        #[cfg(feature = "rocksdb")]
+        let committed = self.last_commits(sinks, failed).await;
+        #[cfg(not(feature = "rocksdb"))]
+        let committed = {
+            let _ = failed;
+            Ok(())
+        };
+        // Also those of messages that wrote nothing to a store.
+        committed.and(flush(sinks).await)
+    }
+
+    #[cfg(feature = "rocksdb")]
+    async fn last_commits(&self, sinks: &[Arc<dyn Flush>], failed: bool) -> Result<(), Error> {
+        let Some(store) = self.store.get() else { return Ok(()) };
+        if failed {
+            store.fail_epochs();
+        }
+        let mut committed = Ok(());
+        while !store.end_epochs() {
+            if let Err(error) = self.commit(sinks).await {
+                store.fail_epochs();
+                committed = Err(error);
+            }
+        }
+        self.ended.store(true, Ordering::Release);
+        committed
+    }
+}
+
+#[cfg(feature = "rocksdb")]
+impl Drop for Commit {
+    /// A flow that is dropped in the middle leaves the store as its last commit had it.
+    fn drop(&mut self) {
+        if let (Some(store), false) = (self.store.get(), *self.ended.get_mut()) {
+            store.fail_epochs();
+            store.end_epochs();
+        }
+    }
+}
+
+/// Flushes all sinks, whatever one of them says; the first error counts.
+async fn flush(sinks: &[Arc<dyn Flush>]) -> Result<(), Error> {
+    let mut first = Ok(());
+    for sinks in sinks {
+        if let Err(cause) = sinks.flush().await {
+            first = first.and(Err(Error::Flush { handler: sinks.name(), cause }));
+        }
+    }
+    first
+}
+
+/// A place between two steps of a commit, where a crash test ends the process: the one that the
+/// environment variable `SLIPSTREAM_CRASH` names, at its turn (`written:3` is the third time). Only with
+/// debug assertions.
+#[cfg(all(feature = "rocksdb", debug_assertions))]
+fn crash_point(name: &str) {
+    use std::sync::LazyLock;
+    static CRASH: LazyLock<Option<(String, AtomicU64)>> = LazyLock::new(|| {
+        let wanted = std::env::var("SLIPSTREAM_CRASH").ok()?;
+        let (name, turn) = wanted.split_once(':').unwrap_or((&wanted, "1"));
+        Some((name.to_owned(), AtomicU64::new(turn.parse().ok()?)))
+    });
+    if let Some((wanted, left)) = &*CRASH
+        && wanted == name
+        && left.fetch_sub(1, Ordering::Relaxed) == 1
+    {
+        // As `kill -9` would: no destructor runs, no buffer is flushed.
+        std::process::abort();
+    }
+}
+
+#[cfg(all(feature = "rocksdb", not(debug_assertions)))]
+fn crash_point(_: &str) {}

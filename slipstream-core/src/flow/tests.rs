@@ -1,0 +1,77 @@
+//! Commits that fail, by the seam through which the store writes them.
+use super::*;
+use crate::{AsyncIterable, Cache, Position, Store, StoreError, source};
+use futures::{Stream, stream};
+
+/// Three partitions, by turns.
+#[derive(Debug, Clone)]
+struct Log;
+
+const LENGTH: i64 = 60;
+
+impl AsyncIterable for Log {
+    type Item = i32;
+    const POSITIONS: bool = true;
+    fn open(&self) -> impl Stream<Item = i32> + Send + 'static {
+        stream::empty()
+    }
+    fn open_at(&self, start: Positions) -> impl Stream<Item = (Position, i32)> + Send + 'static {
+        let all = (0..LENGTH).flat_map(|offset| [0, 1, 2].map(|partition| (partition, offset)));
+        let left = all.filter(move |(partition, offset)| *offset >= start.next(*partition).unwrap_or(0));
+        stream::iter(left.map(|(partition, offset)| (Position::new(partition, offset), partition)))
+    }
+    fn identity(&self) -> Option<String> {
+        Some("log".into())
+    }
+}
+
+async fn run(store: &Store) -> Result<(), BoxError> {
+    let counts: Cache<i32, i64> = store.cache("counts")?;
+    let counted = counts.clone();
+    let count = move |partition| Ok::<_, StoreError>((partition, counted.get(&partition)?.unwrap_or(0) + 1));
+    let flow = Flow::<()>::new().with(source(&Log).handle(count).sink(&counts));
+    // The committer takes its turn when the epoch is at its bound: a few messages at a time.
+    flow.commit_every(Duration::from_secs(3600)).epoch_bytes(500).sync(false).run(()).await
+}
+
+/// How many messages of each partition the state has counted; that is where the partitions stand.
+fn counted(store: &Store) -> Vec<i64> {
+    let counts: Cache<i32, i64> = store.cache("counts").unwrap();
+    let positions = store.positions("log").unwrap();
+    let counts: Vec<_> = (0..3).map(|partition| counts.get(&partition).unwrap().unwrap_or(0)).collect();
+    let next: Vec<_> = (0..3).map(|partition| positions.next(partition).unwrap_or(0)).collect();
+    assert_eq!(counts, next, "state and positions are out of step");
+    counts
+}
+
+#[tokio::test]
+async fn whichever_write_fails_neither_state_nor_positions_move() {
+    let mut before = 0;
+    for write in 1.. {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        store.fail_at(write);
+        let ended = run(&store).await;
+        let shown = counted(&store);
+        drop(store);
+        // What the caches showed after the failure is what a restart finds.
+        let store = Store::open(folder.path()).unwrap();
+        assert_eq!(counted(&store), shown);
+        let Err(error) = ended else {
+            assert_eq!(shown, [LENGTH; 3]);
+            assert!(write > 5, "only {write} writes: the test no longer commits in between");
+            return;
+        };
+        let cause = match error.downcast_ref() {
+            Some(Error::Commit { cause }) => cause,
+            other => panic!("{other:?}"),
+        };
+        assert!(matches!(cause.downcast_ref(), Some(StoreError::NoSpace { .. })), "{cause}");
+        let handled = shown.iter().sum::<i64>();
+        assert!(handled >= before && handled < 3 * LENGTH, "at write {write}: {handled}");
+        before = handled;
+        // There is space again: the restart goes on, and nothing is lost or counted twice.
+        run(&store).await.unwrap();
+        assert_eq!(counted(&store), [LENGTH; 3]);
+    }
+}

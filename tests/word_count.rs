@@ -1,0 +1,87 @@
+//! The example `word_count`: exact counts, however often it is killed; and its words against mistakes.
+#![allow(clippy::unwrap_used)]
+mod built;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+fn command(file: &Path, state: &Path) -> Command {
+    let mut command = Command::new(built::example("word_count"));
+    command.arg("--file").arg(file).arg("--state").arg(state);
+    command
+}
+
+fn text() -> String {
+    (0..2000).map(|n| format!("the w{} of ключ{} \t🏆 w{n}\n", n % 13, n % 101)).collect()
+}
+
+fn expected(text: &str) -> String {
+    let mut counts = BTreeMap::new();
+    for word in text.split_whitespace() {
+        *counts.entry(word).or_insert(0_u64) += 1;
+    }
+    counts.iter().map(|(word, count)| format!("{word} {count}\n")).collect()
+}
+
+/// Runs it to its end, and gives what it prints.
+fn run(file: &Path, state: &Path) -> String {
+    let ended = command(file, state).output().unwrap();
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    String::from_utf8(ended.stdout).unwrap()
+}
+
+#[test]
+fn killed_with_sigkill_the_counts_are_exact_and_a_further_start_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, state) = (folder.path().join("words"), folder.path().join("state"));
+    fs::write(&file, text()).unwrap();
+    for kill in [20, 80, 150, 220] {
+        let mut child = command(&file, &state).args(["--slow", "300"]).stdout(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(kill));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    for _ in 0..2 {
+        assert_eq!(run(&file, &state), expected(&text()));
+    }
+}
+
+#[test]
+fn it_kills_itself_on_request_and_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, state) = (folder.path().join("words"), folder.path().join("state"));
+    fs::write(&file, text()).unwrap();
+    let crashed = command(&file, &state).args(["--crash-after", "700"]).output().unwrap();
+    assert!(!crashed.status.success() && crashed.stdout.is_empty());
+    assert_eq!(run(&file, &state), expected(&text()));
+    // What is added later is counted once.
+    let longer = text() + "the end\n";
+    fs::write(&file, &longer).unwrap();
+    assert_eq!(run(&file, &state), expected(&longer));
+}
+
+#[test]
+fn another_file_over_the_same_state_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, state) = (folder.path().join("words"), folder.path().join("state"));
+    fs::write(&file, "one\ntwo\n").unwrap();
+    run(&file, &state);
+    fs::write(&file, "one\nTWO\n").unwrap();
+    let refused = command(&file, &state).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(said.contains("the first 2 lines of") && said.contains("words"), "{said}");
+}
+
+#[test]
+fn a_wrong_argument_is_answered_with_the_usage() {
+    let refused = Command::new(built::example("word_count")).args(["--fil", "x"]).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(said.contains("unknown argument --fil") && said.contains("usage:"), "{said}");
+}
