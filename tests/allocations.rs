@@ -147,7 +147,13 @@ fn counted(run: impl FnOnce()) -> usize {
 fn of_messages(flow: Flow<App>, count: u64) -> usize {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let app = Arc::new(App { numbers: Numbers(count), messages: Messages(count), factor: 3 });
-    counted(|| runtime.block_on(flow.run(app)).unwrap())
+    counted(|| {
+        runtime.block_on(async {
+            // A runtime keeps a list from its first yield on; a flow of many messages may yield.
+            tokio::task::yield_now().await;
+            flow.run(app).await.unwrap();
+        });
+    })
 }
 
 /// The flow allocates when it starts, and then no more.

@@ -120,6 +120,8 @@ impl<C: 'static> Flow<C> {
     /// into it afterwards). Each source is read by a task of its own; each message goes through the
     /// handlers of its source before the next one begins.
     ///
+    /// To read one source before another, run two flows one after the other over clones of one `Arc`.
+    ///
     /// # Errors
     /// The first [`Error`], boxed. The other sources then stop, the messages they have in hand are
     /// finished, and what is published is committed before it is returned. Where a commit itself has
@@ -211,28 +213,27 @@ impl Keeping {
         }
         let mut names: Vec<Option<Arc<str>>> = Vec::new();
         for (origin, kept) in routes.kept() {
-            let Some(name) = kept else {
-                names.push(None);
-                continue;
-            };
             let missing = |what: &str| Error::Positions { origin: origin.to_owned(), what: what.to_owned() };
-            let name = name.ok_or_else(|| missing("a name, which its `identity()` has to give"))?;
-            if store.is_none() {
-                return Err(missing(
-                    "a store for its positions: a `Cache` among the sinks says which, or `.store(&store)`",
-                ));
-            }
-            names.push(Some(Arc::from(name)));
+            names.push(match kept {
+                None => None,
+                Some(None) => return Err(missing("a name, which its `identity()` has to give")),
+                Some(Some(_)) if store.is_none() => {
+                    return Err(missing(
+                        "a store for its positions: a `Cache` among the sinks says which, or `.store(&store)`",
+                    ));
+                }
+                Some(Some(name)) => Some(Arc::from(name)),
+            });
         }
-        let named = names.iter().map(|name| name.clone().unwrap_or_default()).collect();
-        let commit = Commit::new(settings, store.clone(), named).map_err(|cause| Error::Store { cause })?;
-        // Only now, when no flow before this one can commit any more.
-        let starts = names.iter().map(|name| match (name, &store) {
+        let sources = names.iter().map(|name| name.clone().unwrap_or_default()).collect();
+        let commit = Commit::new(settings, store.clone(), sources).map_err(|cause| Error::Store { cause })?;
+        // Only now: what a dropped flow was still writing is written.
+        let start = |name: &Option<Arc<str>>| match (name, &store) {
             (Some(name), Some(store)) => store.positions(name),
             _ => Ok(Positions::default()),
-        });
-        let starts: Vec<_> =
-            starts.collect::<Result<_, _>>().map_err(|cause| Error::Store { cause: cause.into() })?;
+        };
+        let starts: Result<Vec<_>, _> = names.iter().map(start).collect();
+        let starts = starts.map_err(|cause| Error::Store { cause: cause.into() })?;
         routes.open(|source| starts.get(source).cloned().unwrap_or_default())?;
         Ok(commit)
     }

@@ -98,12 +98,18 @@ impl Store {
     }
 }
 
-impl<K: Key, V: Serialize + DeserializeOwned + Send + Sync + 'static> Cache<K, V> {
+// The bounds stand on the functions: on the `impl` a type that is no key would be told as a missing
+// function, without the remedy.
+impl<K, V> Cache<K, V> {
     /// Opens the cache named `default` of the store in this directory, for programs that need no more.
     ///
     /// # Errors
     /// As [`Store::open`] and [`Store::cache`].
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError>
+    where
+        K: Key,
+        V: Serialize + DeserializeOwned + Send + Sync + 'static,
+    {
         Store::open(path)?.cache(DEFAULT_NAME)
     }
 
@@ -111,10 +117,16 @@ impl<K: Key, V: Serialize + DeserializeOwned + Send + Sync + 'static> Cache<K, V
     ///
     /// # Errors
     /// As [`Store::in_memory`].
-    pub fn in_memory() -> Result<Self, StoreError> {
+    pub fn in_memory() -> Result<Self, StoreError>
+    where
+        K: Key,
+        V: Serialize + DeserializeOwned + Send + Sync + 'static,
+    {
         Store::in_memory()?.cache(DEFAULT_NAME)
     }
+}
 
+impl<K: Key, V: Serialize + DeserializeOwned + Send + Sync + 'static> Cache<K, V> {
     /// The store that the cache is in.
     #[must_use]
     pub fn store(&self) -> &Store {

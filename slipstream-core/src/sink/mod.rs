@@ -59,8 +59,9 @@ use std::{
     note = "a function `fn(&T)` is a sink if it returns `()` or `Result<()>`; of an `async fn(T)` make one with `sink_async(…)`, for outputs that are `Clone`"
 )]
 pub trait Sink<T>: Clone + Send + Sync + 'static {
-    /// Whether [`send`](Sink::send) may ever be pending. A sink that never waits says `false`, and
-    /// is then called without any place kept for its future.
+    /// Whether [`send`](Sink::send) may ever be pending. A sink that never waits says `false`, and is
+    /// then called without any place kept for its future; `send` may be an `async fn` all the same, as
+    /// long as it awaits nothing that waits.
     const WAITS: bool = true;
 
     /// Takes an output into the transaction of its message, while the handlers run: what a cache

@@ -53,7 +53,8 @@ pub trait AsyncIterable: 'static {
     /// into an `Arc`.
     type Item: Clone + Send + Sync + 'static;
 
-    /// Begins. The stream is read by a task of its own; it must not block the thread it is polled on.
+    /// Begins. Called once, inside the runtime, when the flow starts; the stream is then read by a task of
+    /// its own, and must not block the thread it is polled on (`tokio::task::spawn_blocking` does not).
     fn open(&self) -> impl Stream<Item = Self::Item> + Send + 'static;
 
     /// Whether it has positions, so that it can be read again from where it stood: then [`open_at`]

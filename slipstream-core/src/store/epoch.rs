@@ -81,6 +81,8 @@ pub(super) struct Epochs {
 #[derive(Debug)]
 pub(crate) struct Frozen {
     rows: Arc<Rows>,
+    /// Apart from the rows, which an iterator may be looking at.
+    positions: Rows,
     turn: TurnNumber,
 }
 
@@ -126,7 +128,7 @@ impl Store {
             return Err(StoreError::CommitFailed { path: self.name() });
         }
         debug_assert!(layers.moved.is_empty() && layers.closing.is_none(), "all messages are committed");
-        self.write_rows(&layers.active, sync)?;
+        self.write_layers(&[&layers.active], sync)?;
         self.end(&mut layers);
         Ok(())
     }
@@ -186,7 +188,7 @@ impl Store {
             return match rows.only() {
                 _ if rows.is_empty() => Ok(()),
                 Some((key, value)) => self.set(key, value.map(|value| &**value)),
-                None => self.write(super::staged::batch(&rows)),
+                None => self.write(super::staged::batch(&[&rows])),
             };
         }
         let mut layers = self.layers_mut();
@@ -249,16 +251,15 @@ impl Store {
             return None;
         }
         self.inner.epochs.active_bytes.store(0, Ordering::Relaxed);
-        let mut rows = std::mem::take(&mut layers.active);
-        let moved = std::mem::take(&mut layers.moved);
-        let rows_mut = Arc::make_mut(&mut rows);
-        for ((source, partition), position) in moved {
+        let rows = std::mem::take(&mut layers.active);
+        let mut positions = Rows::default();
+        for ((source, partition), position) in std::mem::take(&mut layers.moved) {
             if let Some(source) = layers.sources.get(source as usize) {
-                positions::set(rows_mut, source, partition, position);
+                positions::set(&mut positions, source, partition, position);
             }
         }
         layers.closing = Some(Arc::clone(&rows));
-        Some(Frozen { rows, turn: self.inner.epochs.turn.load(Ordering::Relaxed) })
+        Some(Frozen { rows, positions, turn: self.inner.epochs.turn.load(Ordering::Relaxed) })
     }
 
     /// Second step: one batch, which RocksDB has whole or not at all. It may block on the disk.
@@ -267,10 +268,10 @@ impl Store {
         if !self.is_turn(frozen.turn) {
             return Err(StoreError::CommitFailed { path: self.name() });
         }
-        self.write_rows(&frozen.rows, sync)
+        self.write_layers(&[&frozen.rows, &frozen.positions], sync)
     }
 
-    fn write_rows(&self, rows: &Rows, sync: bool) -> Result<(), StoreError> {
+    fn write_layers(&self, layers: &[&Rows], sync: bool) -> Result<(), StoreError> {
         #[cfg(test)]
         if self.inner.epochs.writes_left.fetch_sub(1, Ordering::Relaxed) == 1 {
             return Err(StoreError::NoSpace { path: self.name() });
@@ -278,7 +279,7 @@ impl Store {
         let mut options = WriteOptions::default();
         options.disable_wal(self.inner.in_memory);
         options.set_sync(sync && !self.inner.in_memory);
-        self.write_with(super::staged::batch(rows), &options)
+        self.write_with(super::staged::batch(layers), &options)
     }
 
     /// Last step: the closing layer is gone, since RocksDB has its rows.
