@@ -77,6 +77,8 @@ pub(super) struct Epochs {
 #[derive(Debug)]
 pub(crate) struct Frozen {
     rows: Arc<Rows>,
+    /// Apart from the rows, which an iterator may be looking at.
+    positions: Rows,
     turn: u64,
 }
 
@@ -143,7 +145,7 @@ impl Store {
             return match rows.only() {
                 _ if rows.is_empty() => Ok(()),
                 Some((key, value)) => self.set(key, value.map(|value| &**value)),
-                None => self.write(super::staged::batch(&rows)),
+                None => self.write(super::staged::batch(&[&rows])),
             };
         }
         let mut layers = self.layers_mut();
@@ -200,16 +202,15 @@ impl Store {
             return None;
         }
         self.inner.epochs.active_bytes.store(0, Ordering::Relaxed);
-        let mut rows = std::mem::take(&mut layers.active);
-        let moved = std::mem::take(&mut layers.moved);
-        let rows_mut = Arc::make_mut(&mut rows);
-        for ((source, partition), position) in moved {
+        let rows = std::mem::take(&mut layers.active);
+        let mut positions = Rows::default();
+        for ((source, partition), position) in std::mem::take(&mut layers.moved) {
             if let Some(source) = layers.sources.get(source as usize) {
-                positions::set(rows_mut, source, partition, position);
+                positions::set(&mut positions, source, partition, position);
             }
         }
         layers.closing = Some(Arc::clone(&rows));
-        Some(Frozen { rows, turn: self.inner.epochs.turn.load(Ordering::Relaxed) })
+        Some(Frozen { rows, positions, turn: self.inner.epochs.turn.load(Ordering::Relaxed) })
     }
 
     /// Second step: one batch, which RocksDB has whole or not at all. It may block on the disk.
@@ -225,7 +226,7 @@ impl Store {
         let mut options = WriteOptions::default();
         options.disable_wal(self.inner.in_memory);
         options.set_sync(sync && !self.inner.in_memory);
-        self.write_with(super::staged::batch(&frozen.rows), &options)
+        self.write_with(super::staged::batch(&[&frozen.rows, &frozen.positions]), &options)
     }
 
     /// Last step: the closing layer is gone, since RocksDB has its rows.

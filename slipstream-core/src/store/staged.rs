@@ -69,17 +69,18 @@ impl Staged {
     }
 }
 
-/// All rows as one batch.
-pub(super) fn batch(rows: &Rows) -> WriteBatch {
+/// All rows of these layers, of which none hides another's, as one batch.
+pub(super) fn batch(layers: &[&Rows]) -> WriteBatch {
+    let rows = || layers.iter().flat_map(|layer| layer.iter());
     let bytes: usize =
-        rows.iter().map(|(key, value)| key.len() + value.map_or(0, |value| value.len()) + ROW_BYTES).sum();
+        rows().map(|(key, value)| key.len() + value.map_or(0, |value| value.len()) + ROW_BYTES).sum();
     let mut batch = WriteBatch::with_capacity_bytes(BATCH_BYTES + bytes);
     // First, since a range deletion hides what the batch has written before it.
-    for cache in rows.cleared() {
+    for cache in layers.iter().flat_map(|layer| layer.cleared()) {
         let from: [u8; ID_BYTES] = cache.to_be_bytes();
         batch.delete_range(from, cache.saturating_add(1).to_be_bytes());
     }
-    for (key, value) in rows.iter() {
+    for (key, value) in rows() {
         match value {
             Some(value) => batch.put(key, value),
             None => batch.delete(key),
