@@ -66,9 +66,9 @@ impl Rows {
         let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         self.ascending(n ^ (n >> 31))
     }
-    /// Rows that a message of the set-up writes at once.
-    fn at_once(self, first: u64) -> impl Iterator<Item = (At, Price)> {
-        (first..self.count.min(first + AT_ONCE)).map(move |n| (self.shuffled(n), price(n)))
+    /// The nth that is written when a store is filled.
+    fn row(self, n: u64) -> (At, Price) {
+        (self.shuffled(n), price(n))
     }
 }
 
@@ -193,9 +193,11 @@ struct Pair {
 }
 
 impl Pair {
-    fn on_disk(runtime: &Runtime, rows: Rows, directory: &Path) -> Result<Self> {
+    fn on_disk(rows: Rows, directory: &Path) -> Result<Self> {
         let (ours, copy) = (directory.join("store"), directory.join("copy"));
-        fill(runtime, &Cache::open(&ours)?, rows)?;
+        let cache = Cache::open(&ours)?;
+        (0..rows.count).map(|n| rows.row(n)).try_for_each(|(key, value)| cache.insert(&key, value))?;
+        drop(cache);
         // Both begin with the same files, and with no work to be done on them.
         let db = DB::open(&options(None), &ours)?;
         db.flush()?;
@@ -210,13 +212,14 @@ impl Pair {
         Ok(Pair { place: "on disk", cache: Cache::open(ours)?, bare, rows })
     }
 
-    fn in_memory(runtime: &Runtime, rows: Rows, directory: &Path) -> Result<Self> {
+    fn in_memory(rows: Rows, directory: &Path) -> Result<Self> {
         let cache = Cache::in_memory()?;
-        fill(runtime, &cache, rows)?;
         let bare = Bare::new(DB::open(&options(Some(&Env::mem_env()?)), directory)?, true);
-        (0..rows.count)
-            .step_by(AT_ONCE as usize)
-            .try_for_each(|first| bare.insert_all(rows.at_once(first)))?;
+        // One by one into both, so that both put the same rows into the same files.
+        for (key, value) in (0..rows.count).map(|n| rows.row(n)) {
+            cache.insert(&key, &value)?;
+            bare.insert(&key, &value)?;
+        }
         bare.db.wait_for_compact(&WaitForCompactOptions::default())?;
         // The store cannot be asked; by now it has had as long.
         std::thread::sleep(Duration::from_millis(rows.count / 1_000));
@@ -314,6 +317,29 @@ impl Pair {
             },
             |round| timed(round, count, |n| put(appended::<2>(n))),
         );
+        let mut kept = bare.iterator();
+        twins.compare(
+            &format!("as_of, random, then insert, in a message, {place}"),
+            count,
+            |round| {
+                let looked_up = cache.clone();
+                let rows = *rows;
+                let join = source(&iter(part(round, count))).handle(move |n| {
+                    let held = looked_up.as_of(&between(rows.random(n))).expect("reads");
+                    held.map(|(_, held)| (appended::<3>(n).0, held))
+                });
+                run(runtime, Flow::new().with(join.sink(cache)))
+            },
+            |round| {
+                timed(round, count, |n| {
+                    let held = bare.as_of(&mut kept, &between(rows.random(n))).expect("reads");
+                    let (_, held) = held.expect("the row is there");
+                    put((appended::<3>(n).0, held));
+                    kept.refresh().expect("sees what was written");
+                })
+            },
+        );
+        drop(kept);
         let count_at_once = count.next_multiple_of(AT_ONCE);
         let firsts = |round| part(round, count_at_once).step_by(AT_ONCE as usize);
         twins.compare(
@@ -363,19 +389,13 @@ fn run(runtime: &Runtime, flow: Flow<()>) -> Duration {
     runtime.block_on(runtime.spawn(timed)).expect("it does not panic")
 }
 
-fn fill(runtime: &Runtime, cache: &Cache<At, Price>, rows: Rows) -> Result<()> {
-    let firsts = iter((0..rows.count).step_by(AT_ONCE as usize));
-    let filling = source(&firsts).handle(move |first| rows.at_once(first).collect::<Vec<_>>()).sink(cache);
-    runtime.block_on(Flow::<()>::new().with(filling).run(()))
-}
-
 fn main() -> Result<()> {
     let mut twins = Twins::from_args();
-    let runtime = Builder::new_multi_thread().worker_threads(1).build()?;
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_time().build()?;
     let rows = Rows { count: twins.size(1 << 20, 1 << 17, 1 << 10) };
     let directory = TempDir::new()?;
     for place in [Pair::on_disk, Pair::in_memory] {
-        let pair = place(&runtime, rows, directory.path())?;
+        let pair = place(rows, directory.path())?;
         pair.look_ups(&mut twins);
         pair.writes(&mut twins, &runtime);
     }

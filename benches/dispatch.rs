@@ -211,7 +211,8 @@ fn on_worker(runtime: &Runtime, work: impl Future<Output = ()> + Send + 'static)
 
 fn main() {
     let twins = Twins::from_args();
-    let runtime = Builder::new_multi_thread().worker_threads(1).build().expect("the system has a thread");
+    let runtime =
+        Builder::new_multi_thread().worker_threads(1).enable_time().build().expect("the system has a thread");
     let app = Arc::new(App { numbers: Numbers(twins.size(1_000_000, 500_000, 1_000)), factor: black_box(3) });
     let mut bench = Bench { twins, runtime, app };
     bench.case("handler, sync", || flow![multiply], multiply_by_hand);

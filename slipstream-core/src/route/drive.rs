@@ -112,7 +112,15 @@ pub(crate) async fn drive<I: Send>(
             Next::Chunk => {
                 let (mut items, mut positions) = (chunk.items.drain(..), chunk.positions.drain(..));
                 while items.len() > 0 && !stop.is_set() && !message.turns.have_ended() {
-                    poll_fn(|cx| message.poll_each(&mut items, &mut positions, drive, cx)).await?;
+                    // Apart, so that a message of a source without positions carries no room for one.
+                    poll_fn(|cx| {
+                        if positions.len() == 0 {
+                            message.poll_each(items.by_ref().map(|item| (item, None)), drive, cx)
+                        } else {
+                            message.poll_each(items.by_ref().map(|item| (item, positions.next())), drive, cx)
+                        }
+                    })
+                    .await?;
                     if commit.is_full() {
                         commit.room(stop).await;
                     }
@@ -178,8 +186,7 @@ impl<I, T: Turns<I>> InHand<I, T> {
     #[inline]
     fn poll_each(
         &mut self,
-        items: &mut impl Iterator<Item = I>,
-        positions: &mut impl Iterator<Item = Position>,
+        mut items: impl Iterator<Item = (I, Option<Position>)>,
         drive: &Drive,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
@@ -193,9 +200,8 @@ impl<I, T: Turns<I>> InHand<I, T> {
             // What follows the end of all pipes reaches no handler: its position is not moved.
             while drive.may_begin()
                 && !turns.have_ended()
-                && let Some(item) = items.next()
+                && let Some((item, position)) = items.next()
             {
-                let position = positions.next();
                 if turns.begin(item, cx)?.is_pending() {
                     *begun = Some(Begun(position));
                     return Poll::Pending;
