@@ -4,6 +4,7 @@
 use crate::{
     AsyncIterable, BoxError, Emitter, Handler, Items, Routes, Sink,
     once::{Never, Refuted},
+    opaque::opaque_debug,
     output::{Itself, Nothing, Output},
     pipe::{Pipes, chain, pipe},
     route::{Mountable, Reading, Taking, handled},
@@ -11,7 +12,6 @@ use crate::{
 };
 use futures::Stream;
 use std::{
-    fmt,
     future::{Future, ready},
     marker::PhantomData,
 };
@@ -316,16 +316,6 @@ where
     ) -> impl Future<Output = Fut::Output> + Send + 'a {
         self.0(item)
     }
-}
-
-macro_rules! opaque_debug {
-    ($($name:ident<$($parameter:ident),+>;)+) => {$(
-        impl<$($parameter),+> fmt::Debug for $name<$($parameter),+> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(stringify!($name))
-            }
-        }
-    )+};
 }
 
 opaque_debug! { Reads<S, I, W>; Handles<S, I, W, H, T, K>; Closure<F, M>; ClosureAsync<F, M>; }

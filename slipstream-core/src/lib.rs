@@ -16,6 +16,7 @@ mod handler;
 mod item;
 mod message;
 mod once;
+mod opaque;
 pub mod output;
 mod pipe;
 mod position;

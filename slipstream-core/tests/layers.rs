@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 /// From the bottom to the top; modules of one line may not name each other.
 const LAYERS: [&[&str]; 10] = [
-    &["error", "once", "timestamp"],
+    &["error", "once", "opaque", "timestamp"],
     &["key", "message", "position", "stop"],
     &["item", "store"],
     &["transaction"],

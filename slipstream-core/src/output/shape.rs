@@ -6,8 +6,8 @@
 //! any derive, is one output. It works only where `R` is concrete, in what the attribute writes:
 //! in a generic function the trait's method would be taken for every type.
 use super::{Emitter, Nothing, Output, Outputs};
-use crate::BoxError;
-use std::{fmt, marker::PhantomData};
+use crate::{BoxError, opaque::opaque_debug};
+use std::marker::PhantomData;
 
 /// The return value says itself what it gives: one of the shapes of [`Output`].
 #[derive(Debug)]
@@ -224,16 +224,6 @@ impl<S: Gives, E> Gives for OrError<S, E> {
 /// The way for a handler with sinks.
 pub fn gives<P: Gives>(way: P) -> P::Way {
     way.way()
-}
-
-macro_rules! opaque_debug {
-    ($($name:ident<$($parameter:ident),+>;)+) => {$(
-        impl<$($parameter),+> fmt::Debug for $name<$($parameter),+> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(stringify!($name))
-            }
-        }
-    )+};
 }
 
 opaque_debug! { OrError<S, E>; Returns<R>; Counting<R, F>; CanFail<E>; }

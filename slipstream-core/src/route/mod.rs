@@ -22,6 +22,7 @@ pub use readable::Readable;
 use crate::{
     BoxError, FromItem,
     error::{Error, Fault, panic_message},
+    opaque::opaque_debug,
     pipe::{Items, Pipes, chain, pipe},
     position::Positions,
     sink::Flush,
@@ -257,17 +258,7 @@ impl<C, M> Taking<'_, C, M> {
     }
 }
 
-macro_rules! opaque_debug {
-    ($($name:ident<$($parameter:ident),+>;)+) => {$(
-        impl<$($parameter),+> fmt::Debug for $name<'_, $($parameter),+> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(stringify!($name))
-            }
-        }
-    )+};
-}
-
-opaque_debug! { Reading<C, I>; Piping<C, I, J>; Taking<C, M>; }
+opaque_debug! { Reading<'r, C, I>; Piping<'r, C, I, J>; Taking<'r, C, M>; }
 
 /// A route whose item type is forgotten.
 pub(crate) trait AnyRoute<C>: Send {

@@ -16,10 +16,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use rocksdb::WriteOptions;
-
 use super::rows::{Found, Rows};
-use super::{Store, StoreError, positions};
+use super::{Store, StoreError, options, positions};
 use crate::position::Position;
 
 /// Where a source's partition stands: the number the flow gave the source, and the partition.
@@ -191,13 +189,14 @@ impl Store {
                 None => self.write(super::staged::batch(&[&rows])),
             };
         }
+        // Weighed before the lock is had, which readers wait for.
+        let bytes: usize = rows.iter().map(|(key, value)| weight(key, value.map(|value| &**value))).sum();
         let mut layers = self.layers_mut();
         // A task of a flow that was dropped may still be at a message.
         if layers.failed || turn.is_some_and(|turn| !self.is_turn(turn)) {
             return Err(StoreError::CommitFailed { path: self.name() });
         }
         if !rows.is_empty() {
-            let bytes: usize = rows.iter().map(|(key, value)| weight(key, value.map(|value| &**value))).sum();
             Arc::make_mut(&mut layers.active).take_over(rows);
             self.inner.epochs.active_bytes.fetch_add(bytes, Ordering::Relaxed);
         }
@@ -276,8 +275,7 @@ impl Store {
         if self.inner.epochs.writes_left.fetch_sub(1, Ordering::Relaxed) == 1 {
             return Err(StoreError::NoSpace { path: self.name() });
         }
-        let mut options = WriteOptions::default();
-        options.disable_wal(self.inner.in_memory);
+        let mut options = options::write(self.inner.in_memory);
         options.set_sync(sync && !self.inner.in_memory);
         self.write_with(super::staged::batch(layers), &options)
     }
