@@ -59,6 +59,15 @@ impl Default for Settings {
     }
 }
 
+/// How a publication went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Published {
+    /// All of the message is visible.
+    Whole,
+    /// Nothing is: another message has published a key since this one read it to change it.
+    Conflict,
+}
+
 /// The commits of one running flow.
 #[derive(Debug)]
 pub(crate) struct Commit {
@@ -117,13 +126,13 @@ impl Commit {
         &self,
         transaction: &mut Transaction,
         moved: Option<((u32, i32), Position)>,
-    ) -> Result<(), BoxError> {
+    ) -> Result<Published, BoxError> {
         #[cfg(feature = "rocksdb")]
         if moved.is_some() || transaction.staged.is_some() {
-            self.publish_rows(transaction, moved)?;
+            return self.publish_rows(transaction, moved);
         }
         let _ = (transaction, moved);
-        Ok(())
+        Ok(Published::Whole)
     }
 
     #[cfg(feature = "rocksdb")]
@@ -131,7 +140,7 @@ impl Commit {
         &self,
         transaction: &mut Transaction,
         moved: Option<((u32, i32), Position)>,
-    ) -> Result<(), BoxError> {
+    ) -> Result<Published, BoxError> {
         let rows = match &mut transaction.staged {
             Some(staged) if !staged.is_empty() => {
                 let (store, _) = match self.store.get() {
@@ -147,7 +156,7 @@ impl Commit {
             _ => crate::store::Rows::default(),
         };
         // A source with positions has no business here without a store: the flow has seen to it.
-        let Some((store, turn)) = self.store.get() else { return Ok(()) };
+        let Some((store, turn)) = self.store.get() else { return Ok(Published::Whole) };
         store.publish(Some(*turn), rows, moved)?;
         let published = self.published.fetch_add(1, Ordering::Relaxed) + 1;
         if store.epoch_bytes() > self.settings.memory_bytes {
@@ -156,7 +165,7 @@ impl Commit {
         } else if Some(published) == self.settings.after {
             self.due.notify_one();
         }
-        Ok(())
+        Ok(Published::Whole)
     }
 
     /// The first publication, or the start, says which store is the flow's.

@@ -156,6 +156,8 @@ pub(crate) enum Cause {
     Sink(BoxError),
     Item(BoxError),
     Publish(BoxError),
+    /// Another message has published what this one had read to change it: it runs again.
+    Conflict,
 }
 
 impl FaultOf {
@@ -172,6 +174,7 @@ impl FaultOf {
             Cause::Sink(cause) => Error::Sink { handler, origin, cause },
             Cause::Item(cause) => Error::Item { handler, origin, cause },
             Cause::Publish(cause) => Error::Publish { origin, cause },
+            Cause::Conflict => Error::Publish { origin, cause: "its item was not kept to run again".into() },
         }
     }
 }

@@ -74,13 +74,32 @@ pub(crate) fn during<R>(transaction: &mut Option<Box<Transaction>>, f: impl FnOn
     f()
 }
 
+/// A message as it was before one of its handlings, to which it can be rolled back.
+#[derive(Debug, Default)]
+pub(crate) struct Savepoint {
+    #[cfg(feature = "rocksdb")]
+    staged: Option<Staged>,
+}
+
 impl Transaction {
     /// Forgets what the message has written.
     pub(crate) fn roll_back(&mut self) {
+        *self = Transaction::default();
+    }
+    /// The message as it is now. Costs little: rows are copied when the next is written.
+    pub(crate) fn savepoint(&self) -> Savepoint {
+        Savepoint {
+            #[cfg(feature = "rocksdb")]
+            staged: self.staged.clone(),
+        }
+    }
+    /// Forgets what the message has done since.
+    pub(crate) fn roll_back_to(&mut self, savepoint: &Savepoint) {
         #[cfg(feature = "rocksdb")]
         {
-            self.staged = None;
+            self.staged.clone_from(&savepoint.staged);
         }
+        let _ = savepoint;
     }
 }
 

@@ -13,7 +13,7 @@
 use super::turns::Turns;
 use crate::{
     BoxError,
-    commit::Commit,
+    commit::{Commit, Published},
     error::{Cause, Fault, FaultOf, panic_message},
     position::Position,
     source::{Chunk, Feed},
@@ -54,22 +54,24 @@ impl Drive {
 
     /// Makes visible what the message has written, and moves the source's position past it.
     #[inline]
-    fn publish(&self, position: Option<Position>) -> Result<(), BoxError> {
+    fn publish(&self, position: Option<Position>) -> Result<Published, BoxError> {
         if position.is_none() && !transaction::is_touched() {
-            return Ok(());
+            return Ok(Published::Whole);
         }
         self.publish_some(position)
     }
 
     #[inline(never)]
-    fn publish_some(&self, position: Option<Position>) -> Result<(), BoxError> {
+    fn publish_some(&self, position: Option<Position>) -> Result<Published, BoxError> {
         let moved = position.map(|position| ((self.source, position.partition()), position));
-        transaction::with(|current| match current {
+        let published = transaction::with(|current| match current {
             Some(transaction) => self.shared.commit.publish(transaction, moved),
-            None => Ok(()),
+            None => Ok(Published::Whole),
         })?;
-        transaction::untouched();
-        Ok(())
+        if published == Published::Whole {
+            transaction::untouched();
+        }
+        Ok(published)
     }
 }
 
@@ -266,5 +268,9 @@ impl<I, T: Turns<I>> Drop for InHand<I, T> {
 /// A fault if the store refuses what the message has written.
 #[inline]
 fn publish<I>(turns: &impl Turns<I>, drive: &Drive, position: Option<Position>) -> Result<(), Fault> {
-    drive.publish(position).map_err(|error| FaultOf::new(turns.name(), Cause::Publish(error)))
+    match drive.publish(position) {
+        Ok(Published::Whole) => Ok(()),
+        Ok(Published::Conflict) => Err(FaultOf::new(turns.name(), Cause::Conflict)),
+        Err(error) => Err(FaultOf::new(turns.name(), Cause::Publish(error))),
+    }
 }

@@ -61,8 +61,8 @@ impl<S: Refuted> Readable<Never> for S {
 
 fn open<S: AsyncIterable>(source: &S, start: Positions) -> Box<dyn Feed<S::Item>> {
     if S::POSITIONS {
-        Box::new(Positioned(Box::pin(source.open_at(start).fuse())))
+        Box::new(Positioned::new(source.open_at(start).fuse()))
     } else {
-        Box::new(Plain(Box::pin(source.open().fuse())))
+        Box::new(Plain::new(source.open().fuse()))
     }
 }

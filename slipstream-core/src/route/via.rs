@@ -101,6 +101,14 @@ impl<I: Send, M, F: Fn(I) -> Result<M, BoxError> + Sync> Feed<M> for Taken<'_, I
             None => Poll::Ready(Ok(())),
         }
     }
+    fn keep(&mut self, keep: bool) {
+        self.feed.keep(keep);
+    }
+    fn again(&mut self, at: usize) -> Option<Result<M, Fault>> {
+        let item = self.feed.again(at)?;
+        let taken = |item| (self.take)(item).map_err(|error| FaultOf::new(self.name, Cause::Item(error)));
+        Some(item.and_then(taken))
+    }
 }
 
 /// A handler of `M` as one of `I`.

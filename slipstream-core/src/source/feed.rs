@@ -1,10 +1,10 @@
 //! How items travel from a source to its route: in chunks, so that one dynamic call, one waking
 //! and one setting of the transaction serve many messages.
 use crate::{error::Fault, position::Position};
-use futures::stream::FusedStream;
+use futures::{Stream, stream::FusedStream};
 use std::{
     pin::Pin,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 /// How many items a chunk holds at the most. Smaller, and the cost per chunk (about 10 ns a
@@ -29,27 +29,90 @@ pub(crate) trait Feed<I>: Send {
     /// Adds what is ready to an empty `chunk`, at most [`CHUNK`]. Ready with nothing added: it has
     /// ended. An error stands where the next item would.
     fn poll_chunk(&mut self, chunk: &mut Chunk<I>, cx: &mut Context<'_>) -> Poll<Result<(), Fault>>;
+    /// From the next chunk on, keeps a copy of each item until the chunk after it, or does not.
+    fn keep(&mut self, keep: bool);
+    /// The item number `at` of the last chunk once more; `None` where it was not kept.
+    fn again(&mut self, at: usize) -> Option<Result<I, Fault>>;
+}
+
+/// The items of the last chunk, where they are kept for a message that may run again.
+pub(crate) struct Kept<I> {
+    items: Vec<I>,
+    keeps: bool,
+}
+
+impl<I: Clone> Kept<I> {
+    pub(crate) fn new() -> Self {
+        Kept { items: Vec::new(), keeps: false }
+    }
+    pub(crate) fn keep(&mut self, keep: bool) {
+        self.keeps = keep;
+    }
+    #[inline]
+    pub(crate) fn take(&mut self, items: &[I]) {
+        self.items.clear();
+        if self.keeps {
+            self.items.extend_from_slice(items);
+        }
+    }
+    pub(crate) fn again(&self, at: usize) -> Option<I> {
+        self.items.get(at).cloned()
+    }
 }
 
 /// A source without positions.
-pub(crate) struct Plain<S>(pub(crate) Pin<Box<S>>);
+pub(crate) struct Plain<S: Stream> {
+    stream: Pin<Box<S>>,
+    kept: Kept<S::Item>,
+}
 
-impl<S: FusedStream + Send> Feed<S::Item> for Plain<S> {
+impl<S: Stream<Item: Clone>> Plain<S> {
+    pub(crate) fn new(stream: S) -> Self {
+        Plain { stream: Box::pin(stream), kept: Kept::new() }
+    }
+}
+
+impl<S: FusedStream<Item: Clone + Send> + Send> Feed<S::Item> for Plain<S> {
     fn poll_chunk(&mut self, chunk: &mut Chunk<S::Item>, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
-        fill(self.0.as_mut(), cx, &mut chunk.items, |item, items| items.push(item))
+        ready!(fill(self.stream.as_mut(), cx, &mut chunk.items, |item, items| items.push(item)));
+        self.kept.take(&chunk.items);
+        Poll::Ready(Ok(()))
+    }
+    fn keep(&mut self, keep: bool) {
+        self.kept.keep(keep);
+    }
+    fn again(&mut self, at: usize) -> Option<Result<S::Item, Fault>> {
+        self.kept.again(at).map(Ok)
     }
 }
 
 /// A source with positions.
-pub(crate) struct Positioned<S>(pub(crate) Pin<Box<S>>);
+pub(crate) struct Positioned<S, I> {
+    stream: Pin<Box<S>>,
+    kept: Kept<I>,
+}
 
-impl<I, S: FusedStream<Item = (Position, I)> + Send> Feed<I> for Positioned<S> {
+impl<I: Clone, S> Positioned<S, I> {
+    pub(crate) fn new(stream: S) -> Self {
+        Positioned { stream: Box::pin(stream), kept: Kept::new() }
+    }
+}
+
+impl<I: Clone + Send, S: FusedStream<Item = (Position, I)> + Send> Feed<I> for Positioned<S, I> {
     fn poll_chunk(&mut self, chunk: &mut Chunk<I>, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         let Chunk { items, positions } = chunk;
-        fill(self.0.as_mut(), cx, items, |(position, item), items| {
+        ready!(fill(self.stream.as_mut(), cx, items, |(position, item), items| {
             positions.push(position);
             items.push(item);
-        })
+        }));
+        self.kept.take(&chunk.items);
+        Poll::Ready(Ok(()))
+    }
+    fn keep(&mut self, keep: bool) {
+        self.kept.keep(keep);
+    }
+    fn again(&mut self, at: usize) -> Option<Result<I, Fault>> {
+        self.kept.again(at).map(Ok)
     }
 }
 
@@ -58,7 +121,7 @@ fn fill<S: FusedStream, I>(
     cx: &mut Context<'_>,
     items: &mut Vec<I>,
     mut push: impl FnMut(S::Item, &mut Vec<I>),
-) -> Poll<Result<(), Fault>> {
+) -> Poll<()> {
     while items.len() < CHUNK {
         match stream.as_mut().poll_next(cx) {
             Poll::Ready(Some(item)) => push(item, items),
@@ -67,5 +130,5 @@ fn fill<S: FusedStream, I>(
             Poll::Ready(None) | Poll::Pending => break,
         }
     }
-    Poll::Ready(Ok(()))
+    Poll::Ready(())
 }

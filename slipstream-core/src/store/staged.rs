@@ -22,7 +22,7 @@ const ROW_BYTES: usize = 8;
 const BATCH_BYTES: usize = 12;
 
 /// The rows of one message for one store.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Staged {
     store: Store,
     rows: Arc<Rows>,
