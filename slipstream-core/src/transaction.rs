@@ -10,6 +10,7 @@
 //! that a handler spawns sees none; outside of a message [`with`] finds nothing.
 use std::cell::Cell;
 
+use crate::given::Given;
 #[cfg(feature = "rocksdb")]
 use crate::store::Staged;
 
@@ -19,6 +20,8 @@ pub(crate) struct Transaction {
     /// Rows for a store; `None` until the first write.
     #[cfg(feature = "rocksdb")]
     pub(crate) staged: Option<Staged>,
+    /// What its handlers have given to others, and is not yet handled.
+    pub(crate) given: Given,
 }
 
 thread_local! {
@@ -79,18 +82,20 @@ pub(crate) fn during<R>(transaction: &mut Option<Box<Transaction>>, f: impl FnOn
 pub(crate) struct Savepoint {
     #[cfg(feature = "rocksdb")]
     staged: Option<Staged>,
+    given: usize,
 }
 
 impl Transaction {
-    /// Forgets what the message has written.
+    /// Forgets what the message has done.
     pub(crate) fn roll_back(&mut self) {
-        *self = Transaction::default();
+        self.roll_back_to(&Savepoint::default());
     }
     /// The message as it is now. Costs little: rows are copied when the next is written.
     pub(crate) fn savepoint(&self) -> Savepoint {
         Savepoint {
             #[cfg(feature = "rocksdb")]
             staged: self.staged.clone(),
+            given: self.given.len(),
         }
     }
     /// Forgets what the message has done since.
@@ -99,7 +104,7 @@ impl Transaction {
         {
             self.staged.clone_from(&savepoint.staged);
         }
-        let _ = savepoint;
+        self.given.truncate(savepoint.given);
     }
 }
 
