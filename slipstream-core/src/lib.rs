@@ -46,7 +46,8 @@ pub use position::{Position, Positions};
 pub use route::{Mount, Routes};
 pub use sink::{Sink, SinkAsync, print, sink_async};
 pub use source::{
-    AsyncIterable, Interval, Iter, Json, Line, Replay, ReplayError, SourceName, interval, iter, replay,
+    AsyncIterable, Control, Interval, Iter, Json, Line, Mark, Replay, ReplayError, Seekable, Seeks,
+    SourceName, interval, iter, replay,
 };
 #[cfg(feature = "rocksdb")]
 pub use store::{Store, StoreError, ValueFormat};

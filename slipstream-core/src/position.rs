@@ -1,4 +1,5 @@
 //! Positions: where a message stands in its source, and where a source goes on.
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Where a message stands: its partition, and its number in it.
@@ -45,7 +46,15 @@ impl Position {
 
 /// Where the partitions of a source go on, by the last commit. A partition that is not here begins
 /// at its beginning.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+///
+/// ```
+/// use slipstream_core::Positions;
+///
+/// let positions = Positions::from_iter([(0, 17), (1, 4)]);
+/// assert_eq!(positions.next(1), Some(4));
+/// assert_eq!(positions.next(2), None);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Positions(BTreeMap<i32, (i64, u64)>);
 
 impl Positions {
@@ -63,8 +72,19 @@ impl Positions {
     pub fn iter(&self) -> impl Iterator<Item = (i32, i64)> {
         self.0.iter().map(|(partition, (next, _))| (*partition, *next))
     }
-    #[cfg(feature = "rocksdb")]
+    /// Whether no partition is here.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
     pub(crate) fn set(&mut self, partition: i32, next: i64, check: u64) {
         self.0.insert(partition, (next, check));
+    }
+}
+
+/// Partitions, and the offsets of their next messages.
+impl FromIterator<(i32, i64)> for Positions {
+    fn from_iter<P: IntoIterator<Item = (i32, i64)>>(partitions: P) -> Self {
+        Positions(partitions.into_iter().map(|(partition, next)| (partition, (next, 0))).collect())
     }
 }

@@ -2,8 +2,8 @@
 use crate::{Log, typed};
 use futures::{Stream, stream};
 use slipstream::{
-    AsyncIterable, Cache, Error, Flow, Position, Positions, Result, Sink, Store, StoreError, flow, handle,
-    source,
+    AsyncIterable, Cache, Error, Flow, Position, Positions, Result, Seekable, Seeks, Sink, Store, StoreError,
+    flow, handle, source,
 };
 use std::{
     sync::{Arc, mpsc},
@@ -16,19 +16,24 @@ struct Numbers(&'static str, i64);
 
 impl AsyncIterable for Numbers {
     type Item = (i32, i64);
-    const POSITIONS: bool = true;
     fn open(&self) -> impl Stream<Item = (i32, i64)> + Send + 'static {
         use futures::StreamExt;
         self.open_at(Positions::default()).map(|(_, item)| item)
     }
+    fn identity(&self) -> Option<String> {
+        Some(self.0.to_owned()).filter(|name| !name.is_empty())
+    }
+    fn seeks(&self) -> Option<Seeks<(i32, i64)>> {
+        Some(Seeks::new(self))
+    }
+}
+
+impl Seekable for Numbers {
     fn open_at(&self, start: Positions) -> impl Stream<Item = (Position, (i32, i64))> + Send + 'static {
         let (end, start) = (self.1, [0, 1].map(|partition| start.next(partition).unwrap_or(0)));
         let all = (0..end).flat_map(|offset| [0, 1].map(|partition| (partition, offset)));
         let left = all.filter(move |(partition, offset)| *offset >= start[*partition as usize]);
         stream::iter(left.map(|(partition, offset)| (Position::new(partition, offset), (partition, offset))))
-    }
-    fn identity(&self) -> Option<String> {
-        Some(self.0.to_owned()).filter(|name| !name.is_empty())
     }
 }
 

@@ -1,6 +1,8 @@
 //! Commits that fail, by the seam through which the store writes them.
 use super::*;
-use crate::{AsyncIterable, Cache, Position, Store, StoreError, source, transaction::Transaction};
+use crate::{
+    AsyncIterable, Cache, Position, Seekable, Seeks, Store, StoreError, source, transaction::Transaction,
+};
 use futures::{Stream, stream};
 
 /// Three partitions, by turns.
@@ -11,17 +13,22 @@ const LENGTH: i64 = 60;
 
 impl AsyncIterable for Log {
     type Item = i32;
-    const POSITIONS: bool = true;
     fn open(&self) -> impl Stream<Item = i32> + Send + 'static {
         stream::empty()
     }
+    fn identity(&self) -> Option<String> {
+        Some("log".into())
+    }
+    fn seeks(&self) -> Option<Seeks<i32>> {
+        Some(Seeks::new(self))
+    }
+}
+
+impl Seekable for Log {
     fn open_at(&self, start: Positions) -> impl Stream<Item = (Position, i32)> + Send + 'static {
         let all = (0..LENGTH).flat_map(|offset| [0, 1, 2].map(|partition| (partition, offset)));
         let left = all.filter(move |(partition, offset)| *offset >= start.next(*partition).unwrap_or(0));
         stream::iter(left.map(|(partition, offset)| (Position::new(partition, offset), partition)))
-    }
-    fn identity(&self) -> Option<String> {
-        Some("log".into())
     }
 }
 

@@ -26,7 +26,7 @@ use crate::{
     pipe::{Items, Pipes, chain, pipe},
     position::Positions,
     sink::Flush,
-    source::{Feed, Identity, SourceName},
+    source::{AnySeekable, Feed, Identity, Seeks, SourceName},
 };
 use futures::{Stream, future::BoxFuture};
 use mounting::Mounted;
@@ -110,15 +110,18 @@ impl<'c, C: Send + Sync + 'static> Routes<'c, C> {
         identity: Identity,
         name: Option<SourceName>,
         origin: &str,
-        open: impl FnOnce(Positions) -> Box<dyn Feed<I>> + 'c,
-        positions: bool,
+        seeks: Option<Seeks<I>>,
+        open: impl FnOnce() -> Box<dyn Feed<I>> + 'c,
     ) -> Reading<'_, C, I> {
         let known = self.routes.iter().position(|(known, _)| known.is_same_source(&identity));
         let at = known.unwrap_or_else(|| {
-            let kept = positions.then_some(name);
-            let route = Route::<C, I> { origin: origin.to_owned(), kept, feed: None, handlers: Vec::new() };
+            self.openings.push(match seeks.clone() {
+                Some(seeks) => Box::new(move |start| Box::new(seeks.open(start))),
+                None => Box::new(|_| Box::new(open())),
+            });
+            let origin = origin.to_owned();
+            let route = Route::<C, I> { origin, name, seeks, feed: None, handlers: Vec::new() };
             self.routes.push((identity, Box::new(route)));
-            self.openings.push(Box::new(|start| Box::new(open(start))));
             self.routes.len() - 1
         });
         let route = self.routes.get_mut(at).map(|(_, route)| route.as_any());
@@ -266,6 +269,8 @@ pub(crate) trait AnyRoute<C>: Send {
     fn origin(&self) -> &str;
     /// The name under which the source's positions are kept; see [`Routes::kept`].
     fn kept(&self) -> Option<Option<&str>>;
+    /// The source, if it has positions: its control, its concurrency, its marks.
+    fn seeks(&self) -> Option<Arc<dyn AnySeekable>>;
     /// Takes the `Box<dyn Feed<I>>` of its item type.
     fn set_feed(&mut self, feed: Box<dyn Any>);
     fn run(self: Box<Self>, context: Arc<C>, drive: Drive) -> BoxFuture<'static, Result<(), Error>>;
@@ -273,7 +278,9 @@ pub(crate) trait AnyRoute<C>: Send {
 
 struct Route<C, I> {
     origin: String,
-    kept: Option<Option<SourceName>>,
+    name: Option<SourceName>,
+    /// If the source has positions.
+    seeks: Option<Seeks<I>>,
     /// From the opening on.
     feed: Option<Box<dyn Feed<I>>>,
     handlers: Vec<Box<dyn MountedOn<C, I>>>,
@@ -287,7 +294,10 @@ impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> AnyRoute<C> for
         &self.origin
     }
     fn kept(&self) -> Option<Option<&str>> {
-        self.kept.as_ref().map(Option::as_deref)
+        self.seeks.as_ref().map(|_| self.name.as_deref())
+    }
+    fn seeks(&self) -> Option<Arc<dyn AnySeekable>> {
+        self.seeks.as_ref().map(Seeks::any)
     }
     fn set_feed(&mut self, feed: Box<dyn Any>) {
         self.feed = feed.downcast::<Box<dyn Feed<I>>>().ok().map(|feed| *feed);

@@ -3,8 +3,7 @@ use super::{Reading, Routes};
 use crate::{
     AsyncIterable,
     once::{Never, Refuted},
-    position::Positions,
-    source::{Feed, Identity, Plain, Positioned},
+    source::{Feed, Identity, Plain},
 };
 use futures::StreamExt;
 
@@ -41,7 +40,7 @@ impl<S: AsyncIterable> Readable<()> for S {
         origin: &str,
     ) -> Reading<'r, C, S::Item> {
         let (identity, name) = (Identity::of_place(self), self.identity());
-        routes.read(identity, name, origin, |start| open(self, start), S::POSITIONS)
+        routes.read(identity, name, origin, self.seeks(), || open(self))
     }
     fn read_value<'r, C: Send + Sync + 'static>(
         self,
@@ -49,7 +48,7 @@ impl<S: AsyncIterable> Readable<()> for S {
         origin: &str,
     ) -> Reading<'r, C, S::Item> {
         let (identity, name) = (Identity::of_value(&self), self.identity());
-        routes.read(identity, name, origin, move |start| open(&self, start), S::POSITIONS)
+        routes.read(identity, name, origin, self.seeks(), move || open(&self))
     }
 }
 
@@ -59,10 +58,6 @@ impl<S: Refuted> Readable<Never> for S {
     fn read_value<C: Send + Sync + 'static>(self, _: &mut Routes<'_, C>, _: &str) {}
 }
 
-fn open<S: AsyncIterable>(source: &S, start: Positions) -> Box<dyn Feed<S::Item>> {
-    if S::POSITIONS {
-        Box::new(Positioned::new(source.open_at(start).fuse()))
-    } else {
-        Box::new(Plain::new(source.open().fuse()))
-    }
+fn open<S: AsyncIterable>(source: &S) -> Box<dyn Feed<S::Item>> {
+    Box::new(Plain::new(source.open().fuse()))
 }

@@ -101,6 +101,7 @@ impl<I: Send, M, F: Fn(I) -> Result<M, BoxError> + Sync> Feed<M> for Taken<'_, I
         ready!(self.feed.poll_chunk(&mut self.chunk, cx))?;
         chunk.as_of = self.chunk.as_of;
         chunk.positions.append(&mut self.chunk.positions);
+        chunk.as_of = self.chunk.as_of;
         for item in self.chunk.items.drain(..) {
             match (self.take)(item) {
                 Ok(item) => chunk.items.push(item),

@@ -1,9 +1,17 @@
 //! How items travel from a source to its route: in chunks, so that one dynamic call, one waking
 //! and one setting of the transaction serve many messages.
-use crate::{error::Fault, position::Position};
-use futures::{Stream, stream::FusedStream};
+//!
+//! Invariant: what a chunk holds was fetched at one state of the source's control, which the chunk says: no
+//! chunk mixes what came before a seek with what came after it.
+use super::{Control, Seeks};
+use crate::{
+    error::Fault,
+    position::{Position, Positions},
+};
+use futures::{Stream, stream::FusedStream, task::AtomicWaker};
 use std::{
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
 };
 
@@ -16,11 +24,13 @@ pub(crate) const CHUNK: usize = 128;
 pub(crate) struct Chunk<I> {
     pub(crate) items: Vec<I>,
     pub(crate) positions: Vec<Position>,
+    /// The state of the source's control when it was fetched; 0 without one.
+    pub(crate) as_of: u64,
 }
 
 impl<I> Chunk<I> {
     pub(crate) fn new() -> Self {
-        Chunk { items: Vec::new(), positions: Vec::new() }
+        Chunk { items: Vec::new(), positions: Vec::new(), as_of: 0 }
     }
 }
 
@@ -100,7 +110,7 @@ impl<I: Clone, S> Positioned<S, I> {
 
 impl<I: Clone + Send, S: FusedStream<Item = (Position, I)> + Send> Feed<I> for Positioned<S, I> {
     fn poll_chunk(&mut self, chunk: &mut Chunk<I>, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
-        let Chunk { items, positions } = chunk;
+        let Chunk { items, positions, .. } = chunk;
         ready!(fill(self.stream.as_mut(), cx, items, |(position, item), items| {
             positions.push(position);
             items.push(item);
@@ -113,6 +123,77 @@ impl<I: Clone + Send, S: FusedStream<Item = (Position, I)> + Send> Feed<I> for P
     }
     fn again(&mut self, at: usize) -> Option<Result<I, Fault>> {
         self.kept.again(at).map(Ok)
+    }
+}
+
+/// A source with positions that can be sought: it is opened again after each seek.
+pub(crate) struct Steered<I> {
+    seeks: Seeks<I>,
+    control: Control,
+    /// Woken by a seek.
+    waker: Arc<AtomicWaker>,
+    feed: Box<dyn Feed<I>>,
+    /// Where it would go on after what it has read.
+    read: Positions,
+    /// Up to which state of the control it has followed.
+    as_of: u64,
+    keeps: bool,
+}
+
+impl<I: Clone + Send + Sync + 'static> Steered<I> {
+    /// Opens at `start`, or where the source was sought before.
+    pub(super) fn new(seeks: Seeks<I>, control: Control, start: Positions) -> Self {
+        let (waker, mut read) = (Arc::default(), start);
+        let as_of = control.opening(&mut read, &waker);
+        let feed = seeks.open_only(read.clone());
+        Steered { seeks, control, waker, feed, read, as_of, keeps: false }
+    }
+
+    /// Goes to where the source was sought since it was last asked.
+    #[cold]
+    fn steer(&mut self) {
+        let (is_sought, as_of) = self.control.take_sought(&mut self.read, self.as_of);
+        self.as_of = as_of;
+        if is_sought {
+            self.feed = self.seeks.open_only(self.read.clone());
+            self.feed.keep(self.keeps);
+        }
+    }
+
+    /// Remembers how far each partition was read.
+    fn note(&mut self, positions: &[Position]) {
+        for run in positions.chunk_by(|one, next| one.partition() == next.partition()) {
+            if let Some(last) = run.last() {
+                self.read.set(last.partition(), last.next(), last.check());
+            }
+        }
+    }
+}
+
+impl<I: Clone + Send + Sync + 'static> Feed<I> for Steered<I> {
+    fn poll_chunk(&mut self, chunk: &mut Chunk<I>, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        loop {
+            if self.control.state() != self.as_of {
+                self.steer();
+            }
+            chunk.as_of = self.as_of;
+            if let Poll::Ready(filled) = self.feed.poll_chunk(chunk, cx) {
+                self.note(&chunk.positions);
+                return Poll::Ready(filled);
+            }
+            self.waker.register(cx.waker());
+            // A seek may have come before the waker was there.
+            if self.control.state() == self.as_of {
+                return Poll::Pending;
+            }
+        }
+    }
+    fn keep(&mut self, keep: bool) {
+        self.keeps = keep;
+        self.feed.keep(keep);
+    }
+    fn again(&mut self, at: usize) -> Option<Result<I, Fault>> {
+        self.feed.again(at)
     }
 }
 

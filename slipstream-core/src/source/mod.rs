@@ -2,21 +2,32 @@
 //! however many handlers read it, so a flow must be able to tell that two are the same one.
 //!
 //! ```text
-//! AsyncIterable ──open──▶ Stream ──chunks──▶ route
+//! AsyncIterable ──open─────▶ Stream of items ──────────────────┐
+//!       │ seeks                                               ├──chunks──▶ route
+//!       ▼                                                     │
+//! Seekable ───────open_at──▶ Stream of positions and items ────┘
+//!       ▲   again after a seek
+//!    Control
 //! ```
+mod control;
 mod feed;
 mod identity;
 mod iter;
+mod mark;
 mod replay;
+mod seeks;
 
-pub(crate) use feed::{Chunk, Feed, Plain, Positioned};
+pub use control::Control;
+pub(crate) use feed::{Chunk, Feed, Plain};
 pub(crate) use identity::Identity;
 pub use identity::SourceName;
 pub use iter::{Interval, Iter, interval, iter};
+pub use mark::Mark;
 pub use replay::{Json, Line, Replay, ReplayError, replay};
+pub(crate) use seeks::AnySeekable;
+pub use seeks::{Seekable, Seeks};
 
-use crate::position::{Position, Positions};
-use futures::{Stream, StreamExt};
+use futures::Stream;
 
 /// Something that can be opened and gives items asynchronously, until it ends.
 ///
@@ -40,7 +51,8 @@ use futures::{Stream, StreamExt};
 /// ```
 ///
 /// A source of this kind cannot be read again from a given place: after a crash it begins anew,
-/// and what its messages had already written is kept.
+/// and what its messages had already written is kept. One that can is a [`Seekable`], and says so in
+/// [`seeks`](AsyncIterable::seeks).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be read as a source",
     label = "not a source",
@@ -57,50 +69,15 @@ pub trait AsyncIterable: 'static {
     /// its own, and must not block the thread it is polled on (`tokio::task::spawn_blocking` does not).
     fn open(&self) -> impl Stream<Item = Self::Item> + Send + 'static;
 
-    /// Whether it has positions, so that it can be read again from where it stood: then [`open_at`]
-    /// is called in place of [`open`], and an [`identity`] is needed, under which the store keeps the
-    /// positions.
-    ///
-    /// [`open`]: AsyncIterable::open
-    /// [`open_at`]: AsyncIterable::open_at
-    /// [`identity`]: AsyncIterable::identity
-    const POSITIONS: bool = false;
-
-    /// Begins where the last commit left each partition, and says where each item stands. Within a
-    /// partition the offsets grow. Something like:
-    ///
-    /// ```
-    /// use futures::{Stream, stream};
-    /// use slipstream_core::{AsyncIterable, Position, Positions};
-    ///
-    /// struct Log(Vec<String>);
-    ///
-    /// impl AsyncIterable for Log {
-    ///     type Item = String;
-    ///     const POSITIONS: bool = true;
-    ///     fn open(&self) -> impl Stream<Item = String> + Send + 'static {
-    ///         stream::iter(self.0.clone())
-    ///     }
-    ///     fn open_at(&self, start: Positions) -> impl Stream<Item = (Position, String)> + Send + 'static {
-    ///         let next = start.next(0).unwrap_or(0);
-    ///         let lines = self.0.clone().into_iter().skip(usize::try_from(next).unwrap_or(0));
-    ///         stream::iter((next..).zip(lines).map(|(offset, line)| (Position::new(0, offset), line)))
-    ///     }
-    ///     fn identity(&self) -> Option<String> {
-    ///         Some("log".into())
-    ///     }
-    /// }
-    /// ```
-    fn open_at(&self, start: Positions) -> impl Stream<Item = (Position, Self::Item)> + Send + 'static {
-        let _ = start;
-        self.open()
-            .enumerate()
-            .map(|(at, item)| (Position::new(0, i64::try_from(at).unwrap_or(i64::MAX)), item))
-    }
-
     /// A name, equal for two values that are one source. Without it a source is known by its place
     /// (a field of the context), or by its type where that has no state (a function).
     fn identity(&self) -> Option<SourceName> {
+        None
+    }
+
+    /// If it can be read again from a place: `Some(Seeks::new(self))`, beside an `impl` of [`Seekable`],
+    /// through which it is then opened in place of [`open`](AsyncIterable::open).
+    fn seeks(&self) -> Option<Seeks<Self::Item>> {
         None
     }
 }

@@ -8,6 +8,7 @@
 //! changed before it, or is shorter, is an error; lines added at the end are read on. What is not a
 //! line (the file is not to be read, or is another one) has the position before it, so that a handler
 //! that takes the error moves none.
+use super::{Seekable, Seeks};
 use crate::{
     AsyncIterable, SourceName,
     position::{Position, Positions},
@@ -121,12 +122,21 @@ pub enum ReplayError {
 
 impl AsyncIterable for Replay {
     type Item = Line;
-    const POSITIONS: bool = true;
 
     fn open(&self) -> impl Stream<Item = Line> + Send + 'static {
         self.open_at(Positions::default()).map(|(_, line)| line)
     }
 
+    /// The file's name as it was given, so that state and file may move together.
+    fn identity(&self) -> Option<SourceName> {
+        Some(format!("file:{}", self.path.display()))
+    }
+    fn seeks(&self) -> Option<Seeks<Line>> {
+        Some(Seeks::new(self))
+    }
+}
+
+impl Seekable for Replay {
     fn open_at(&self, start: Positions) -> impl Stream<Item = (Position, Line)> + Send + 'static {
         let reader = Reader::new(&self.path, &start);
         let batches = stream::unfold(Some(reader), |reader| async move {
@@ -143,21 +153,24 @@ impl AsyncIterable for Replay {
         });
         batches.flatten()
     }
-
-    /// The file's name as it was given, so that state and file may move together.
-    fn identity(&self) -> Option<SourceName> {
-        Some(format!("file:{}", self.path.display()))
-    }
 }
 
 impl<T: DeserializeOwned + Clone + Send + Sync + 'static> AsyncIterable for Json<T> {
     type Item = Line<T>;
-    const POSITIONS: bool = true;
 
     fn open(&self) -> impl Stream<Item = Line<T>> + Send + 'static {
         self.open_at(Positions::default()).map(|(_, value)| value)
     }
 
+    fn identity(&self) -> Option<SourceName> {
+        self.lines.identity()
+    }
+    fn seeks(&self) -> Option<Seeks<Line<T>>> {
+        Some(Seeks::new(self))
+    }
+}
+
+impl<T: DeserializeOwned + Clone + Send + Sync + 'static> Seekable for Json<T> {
     fn open_at(&self, start: Positions) -> impl Stream<Item = (Position, Line<T>)> + Send + 'static {
         let path = self.lines.path.clone();
         self.lines.open_at(start).map(move |(position, line)| {
@@ -168,10 +181,6 @@ impl<T: DeserializeOwned + Clone + Send + Sync + 'static> AsyncIterable for Json
             });
             (position, value)
         })
-    }
-
-    fn identity(&self) -> Option<SourceName> {
-        self.lines.identity()
     }
 }
 
