@@ -5,13 +5,13 @@ use crate::{
     commit::{Commit, Settings},
     error::{Error, panic_message},
     position::Positions,
-    route::{Drive, Routes, Shared},
+    route::{Routes, Shared, Start},
     sink::Flush,
     stop::Stop,
 };
 use futures::future::BoxFuture;
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fmt,
     future::Future,
     pin::Pin,
@@ -252,9 +252,18 @@ impl Keeping {
 /// A flow whose sources are being read.
 struct Running {
     shared: Arc<Shared>,
-    tasks: JoinSet<Result<(), Error>>,
-    origins: HashMap<Id, String>,
+    tasks: Tasks,
     sinks: Vec<Arc<dyn Flush>>,
+}
+
+/// The tasks of a flow's sources.
+struct Tasks {
+    running: JoinSet<Result<(), Error>>,
+    origins: HashMap<Id, String>,
+    /// Those of sources that have an end of their own.
+    others: HashSet<Id>,
+    /// They have come to it, which is the end of channels and caches.
+    others_ended: Arc<Stop>,
 }
 
 impl Drop for Running {
@@ -275,23 +284,37 @@ impl Running {
         }
         let commit = flow.keeping.open(flow.settings, &mut routes)?;
         let shared = Arc::new(Shared { stop: Stop::default(), commit });
-        let (routes, sinks) = routes.into_parts();
-        let (mut tasks, mut origins) = (JoinSet::new(), HashMap::new());
-        for (source, route) in (0..).zip(routes) {
+        let (mut routes, sinks) = routes.into_parts();
+        let inner: Vec<_> = routes.iter_mut().map(|route| route.inner()).collect();
+        let is_inner: Vec<_> = inner.iter().map(Option::is_some).collect();
+        let inner: Arc<[_]> = inner.into_iter().flatten().collect();
+        let mut tasks = Tasks::default();
+        for (source, (route, is_inner)) in (0..).zip(routes.into_iter().zip(is_inner)) {
             let origin = route.origin().to_owned();
-            let drive = Drive { shared: Arc::clone(&shared), source };
-            let task = tasks.spawn(route.run(Arc::clone(context), drive));
-            origins.insert(task.id(), origin);
+            let start = Start {
+                context: Arc::clone(context),
+                shared: Arc::clone(&shared),
+                source,
+                inner: Arc::clone(&inner),
+                others_ended: Arc::clone(&tasks.others_ended),
+            };
+            for task in route.tasks(start) {
+                let id = tasks.running.spawn(task).id();
+                tasks.origins.insert(id, origin.clone());
+                if !is_inner {
+                    tasks.others.insert(id);
+                }
+            }
         }
-        Ok(Running { shared, tasks, origins, sinks })
+        Ok(Running { shared, tasks, sinks })
     }
 
     /// Reads the sources to their end, and commits meanwhile; the first error stops the flow.
     async fn run(&mut self) -> Result<(), Error> {
-        let Running { shared, tasks, origins, sinks } = self;
+        let Running { shared, tasks, sinks } = self;
         let (done, ended) = oneshot::channel();
         let sources = async {
-            let failed = all_ended(tasks, origins, &shared.stop).await;
+            let failed = tasks.all_ended(&shared.stop).await;
             // Nobody listens any more where a commit has failed.
             let _ = done.send(());
             failed
@@ -318,23 +341,40 @@ impl Running {
     }
 }
 
-/// Waits for all sources; the first error stops the others.
-async fn all_ended(
-    tasks: &mut JoinSet<Result<(), Error>>,
-    origins: &HashMap<Id, String>,
-    stop: &Stop,
-) -> Option<Error> {
-    let mut first = None;
-    while let Some(ended) = tasks.join_next().await {
-        let Err(error) = ended.unwrap_or_else(|error| Err(panicked(error, origins))) else { continue };
-        stop.set();
-        if first.is_none() {
-            first = Some(error);
-        } else {
-            tracing::error!("after another error: {error:?}");
+impl Default for Tasks {
+    fn default() -> Self {
+        Tasks {
+            running: JoinSet::new(),
+            origins: HashMap::new(),
+            others: HashSet::new(),
+            others_ended: Arc::default(),
         }
     }
-    first
+}
+
+impl Tasks {
+    /// Waits for all sources; the first error stops the others.
+    async fn all_ended(&mut self, stop: &Stop) -> Option<Error> {
+        let mut first = None;
+        while let Some(ended) = self.running.join_next_with_id().await {
+            let (id, ended) = match ended {
+                Ok((id, ended)) => (id, ended),
+                Err(error) => (error.id(), Err(panicked(error, &self.origins))),
+            };
+            // Where there are no others, channels end when they are closed.
+            if self.others.remove(&id) && self.others.is_empty() {
+                self.others_ended.set();
+            }
+            let Err(error) = ended else { continue };
+            stop.set();
+            if first.is_none() {
+                first = Some(error);
+            } else {
+                tracing::error!("after another error: {error:?}");
+            }
+        }
+        first
+    }
 }
 
 /// A handler's panics are caught where it is polled, so it was the source.

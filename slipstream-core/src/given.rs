@@ -7,9 +7,14 @@
 //!
 //! Invariants: only what a handler of the flow reads is kept; the order of giving is kept over all
 //! receivers; nothing is boxed for an item.
+use crate::BoxError;
 use std::{
     any::Any,
-    sync::atomic::{AtomicU64, Ordering},
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 /// What tells a channel, or a cache, from all others of the process.
@@ -19,6 +24,27 @@ pub(crate) type ReceiverId = u64;
 pub(crate) fn unique_id() -> ReceiverId {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// What makes items of what was given to a channel or a cache.
+pub(crate) trait Receiver<I>: Send + Sync {
+    fn id(&self) -> ReceiverId;
+    /// A place for what is given.
+    fn queue(&self) -> Box<dyn Queue>;
+    /// Takes the last of such a place as it is into another.
+    fn take_last(&self, from: &mut dyn Any, to: &mut dyn Any);
+    /// Makes an item of the last of such a place.
+    fn item(&self, of: &mut dyn Any) -> Option<Result<I, BoxError>>;
+}
+
+/// A source whose items of one flow are handled inside of the messages that gave them: a channel, and a
+/// cache's changes.
+pub struct Receives<I>(pub(crate) Arc<dyn Receiver<I>>);
+
+impl<I> fmt::Debug for Receives<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Receives")
+    }
 }
 
 /// Items for one receiver, in the order given.
@@ -44,8 +70,8 @@ pub(crate) struct Given {
     order: Vec<usize>,
 }
 
-impl std::fmt::Debug for Given {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Given").field("items", &self.order.len()).finish_non_exhaustive()
     }
 }

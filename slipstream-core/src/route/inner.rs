@@ -13,9 +13,8 @@
 //! when all its handlers have seen it; nothing is left when the message is done.
 use super::{turn::Turn, via::MountedOn};
 use crate::{
-    BoxError,
     error::{Cause, Fault, FaultOf},
-    given::{Given, Queue, ReceiverId},
+    given::{Given, Queue, Receiver, ReceiverId},
     on_error::Verdict,
     transaction,
 };
@@ -25,38 +24,19 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-/// What makes items of what was given to a channel or a cache.
-pub(crate) trait Receives<I>: Send + Sync {
-    fn id(&self) -> ReceiverId;
-    /// A place for what is given.
-    fn queue(&self) -> Box<dyn Queue>;
-    /// Takes the last of such a place as it is into another.
-    fn take_last(&self, from: &mut dyn Any, to: &mut dyn Any);
-    /// Makes an item of the last of such a place.
-    fn item(&self, of: &mut dyn Any) -> Option<Result<I, BoxError>>;
-}
-
 /// The handlers of a channel or a cache, shared by all tasks of a flow.
 pub(crate) trait InnerRoute<C>: Send + Sync {
-    fn id(&self) -> ReceiverId;
-    fn queue(&self) -> Box<dyn Queue>;
     /// Turns for one task.
     fn prepare<'a>(&'a self, context: &'a C) -> Box<dyn Within + 'a>;
 }
 
 /// Those of items `I`.
 pub(crate) struct InnerRouteOf<C, I> {
-    pub(crate) receives: Arc<dyn Receives<I>>,
+    pub(crate) receives: Arc<dyn Receiver<I>>,
     pub(crate) handlers: Arc<[Box<dyn MountedOn<C, I>>]>,
 }
 
 impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> InnerRoute<C> for InnerRouteOf<C, I> {
-    fn id(&self) -> ReceiverId {
-        self.receives.id()
-    }
-    fn queue(&self) -> Box<dyn Queue> {
-        self.receives.queue()
-    }
     fn prepare<'a>(&'a self, context: &'a C) -> Box<dyn Within + 'a> {
         let mut turns: Vec<_> = self.handlers.iter().map(|handler| handler.turn(context)).collect();
         // A message runs again with what was given to it then, so pipes need to remember.
@@ -68,6 +48,8 @@ impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> InnerRoute<C> f
 /// The turns of one channel or cache, its items' type forgotten.
 pub(crate) trait Within: Send {
     fn handlers(&self) -> usize;
+    /// The place in the transaction for what is given to it.
+    fn place(&self) -> (ReceiverId, Box<dyn Queue>);
     /// Takes the last item of the place in the transaction.
     fn receive(&mut self, queue: &mut dyn Any);
     /// Begins with the item on top; the first handler takes it from where it was received.
@@ -86,7 +68,7 @@ pub(crate) trait Within: Send {
 }
 
 struct Receiving<'a, I> {
-    receives: &'a dyn Receives<I>,
+    receives: &'a dyn Receiver<I>,
     /// Received, and no handler has begun.
     raw: Box<dyn Queue>,
     /// Being handled, the newest last.
@@ -97,6 +79,9 @@ struct Receiving<'a, I> {
 impl<I: Clone + Send> Within for Receiving<'_, I> {
     fn handlers(&self) -> usize {
         self.turns.len()
+    }
+    fn place(&self) -> (ReceiverId, Box<dyn Queue>) {
+        (self.receives.id(), self.receives.queue())
     }
     fn receive(&mut self, queue: &mut dyn Any) {
         self.receives.take_last(queue, self.raw.as_any());
@@ -212,8 +197,8 @@ impl<'a> Inner<'a> {
     }
 
     /// The places for what is given, in the same order.
-    pub(crate) fn given<C>(routes: &[Arc<dyn InnerRoute<C>>]) -> Given {
-        Given::new(routes.iter().map(|route| (route.id(), route.queue())))
+    pub(crate) fn given(&self) -> Given {
+        Given::new(self.receivers.iter().map(|receiver| receiver.place()))
     }
 
     /// Takes what was given since the last handler began, so that the first comes out on top.

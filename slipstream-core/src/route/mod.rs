@@ -5,30 +5,37 @@
 //! ```text
 //! source ──open──▶ Feed ──chunks──▶ drive ──┬─ handler 1 ─▶ outputs ─▶ sinks
 //!                                           └─ pipe ─▶ handler 2 ─▶ …
+//!                                  inside of the message: channels, caches' changes
 //! ```
 //!
 //! Invariants: a source is opened once; its handlers see each message in the order mounted.
 mod drive;
+mod inner;
+mod mend;
 mod mounting;
 mod readable;
+mod split;
+mod task;
 mod turn;
 mod turns;
 mod via;
 
-pub(crate) use drive::{Drive, Shared};
+pub(crate) use drive::Shared;
 pub use mounting::{Handled, Mountable, Outputting, handled};
 pub use readable::Readable;
+pub(crate) use task::{AnyRoute, Start};
 
 use crate::{
     BoxError, FromItem,
-    error::{Error, Fault, panic_message},
+    error::{Error, panic_message},
+    given::Receives,
     opaque::opaque_debug,
     pipe::{Items, Pipes, chain, pipe},
     position::Positions,
     sink::Flush,
-    source::{AnySeekable, Feed, Identity, Seeks, SourceName},
+    source::{Feed, Identity, Seeks, SourceName},
 };
-use futures::{Stream, future::BoxFuture};
+use futures::Stream;
 use mounting::Mounted;
 use std::{
     any::Any,
@@ -37,7 +44,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
-use turns::Several;
+use task::Route;
 use via::{MountedOn, PipedVia, Via};
 
 /// The routes of a flow that is starting.
@@ -88,8 +95,8 @@ impl<C> Routes<'_, C> {
         Ok(())
     }
 
-    pub(crate) fn into_parts(self) -> (impl Iterator<Item = Box<dyn AnyRoute<C>>>, Vec<Arc<dyn Flush>>) {
-        (self.routes.into_iter().map(|(_, route)| route), self.flushes)
+    pub(crate) fn into_parts(self) -> (Vec<Box<dyn AnyRoute<C>>>, Vec<Arc<dyn Flush>>) {
+        (self.routes.into_iter().map(|(_, route)| route).collect(), self.flushes)
     }
 }
 
@@ -111,6 +118,7 @@ impl<'c, C: Send + Sync + 'static> Routes<'c, C> {
         name: Option<SourceName>,
         origin: &str,
         seeks: Option<Seeks<I>>,
+        receives: Option<Receives<I>>,
         open: impl FnOnce() -> Box<dyn Feed<I>> + 'c,
     ) -> Reading<'_, C, I> {
         let known = self.routes.iter().position(|(known, _)| known.is_same_source(&identity));
@@ -119,8 +127,7 @@ impl<'c, C: Send + Sync + 'static> Routes<'c, C> {
                 Some(seeks) => Box::new(move |start| Box::new(seeks.open(start))),
                 None => Box::new(|_| Box::new(open())),
             });
-            let origin = origin.to_owned();
-            let route = Route::<C, I> { origin, name, seeks, feed: None, handlers: Vec::new() };
+            let route = Route::<C, I>::new(origin.to_owned(), name, seeks, receives);
             self.routes.push((identity, Box::new(route)));
             self.routes.len() - 1
         });
@@ -157,7 +164,7 @@ impl<'r, C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> Reading<'r,
     pub fn pipe<F, S>(self, function: F) -> Piping<'r, C, I, S::Item>
     where
         F: Fn(Items<I>) -> S + Send + Sync + 'static,
-        S: Stream + Send + 'static,
+        S: Stream<Item: Clone> + Send + 'static,
     {
         self.through(pipe(function))
     }
@@ -197,7 +204,7 @@ impl<'r, C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> Reading<'r,
             if !self.flushes.iter().any(|known| Arc::ptr_eq(known, &flush)) {
                 self.flushes.push(flush);
             }
-            route.handlers.push(mounted(handler));
+            route.mount(mounted(handler));
             Ok(())
         }))
     }
@@ -214,13 +221,13 @@ impl<'r, C, I, J> Piping<'r, C, I, J>
 where
     C: Send + Sync + 'static,
     I: Clone + Send + Sync + 'static,
-    J: Send + 'static,
+    J: Clone + Send + 'static,
 {
     /// One more pipe, after those before.
     pub fn pipe<F, S>(self, function: F) -> Piping<'r, C, I, S::Item>
     where
         F: Fn(Items<J>) -> S + Send + Sync + 'static,
-        S: Stream + Send + 'static,
+        S: Stream<Item: Clone> + Send + 'static,
     {
         Piping { source: self.source, pipes: chain(self.pipes, pipe(function)) }
     }
@@ -262,58 +269,3 @@ impl<C, M> Taking<'_, C, M> {
 }
 
 opaque_debug! { Reading<'r, C, I>; Piping<'r, C, I, J>; Taking<'r, C, M>; }
-
-/// A route whose item type is forgotten.
-pub(crate) trait AnyRoute<C>: Send {
-    fn as_any(&mut self) -> &mut dyn Any;
-    fn origin(&self) -> &str;
-    /// The name under which the source's positions are kept; see [`Routes::kept`].
-    fn kept(&self) -> Option<Option<&str>>;
-    /// The source, if it has positions: its control, its concurrency, its marks.
-    fn seeks(&self) -> Option<Arc<dyn AnySeekable>>;
-    /// Takes the `Box<dyn Feed<I>>` of its item type.
-    fn set_feed(&mut self, feed: Box<dyn Any>);
-    fn run(self: Box<Self>, context: Arc<C>, drive: Drive) -> BoxFuture<'static, Result<(), Error>>;
-}
-
-struct Route<C, I> {
-    origin: String,
-    name: Option<SourceName>,
-    /// If the source has positions.
-    seeks: Option<Seeks<I>>,
-    /// From the opening on.
-    feed: Option<Box<dyn Feed<I>>>,
-    handlers: Vec<Box<dyn MountedOn<C, I>>>,
-}
-
-impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> AnyRoute<C> for Route<C, I> {
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
-    }
-    fn origin(&self) -> &str {
-        &self.origin
-    }
-    fn kept(&self) -> Option<Option<&str>> {
-        self.seeks.as_ref().map(|_| self.name.as_deref())
-    }
-    fn seeks(&self) -> Option<Arc<dyn AnySeekable>> {
-        self.seeks.as_ref().map(Seeks::any)
-    }
-    fn set_feed(&mut self, feed: Box<dyn Any>) {
-        self.feed = feed.downcast::<Box<dyn Feed<I>>>().ok().map(|feed| *feed);
-    }
-    fn run(self: Box<Self>, context: Arc<C>, drive: Drive) -> BoxFuture<'static, Result<(), Error>> {
-        let Route { origin, feed, handlers, .. } = *self;
-        Box::pin(async move {
-            let Some(mut feed) = feed else { return Ok(()) };
-            let ended = match handlers.as_slice() {
-                [only] => only.run_alone(&context, &mut *feed, &drive).await,
-                several => {
-                    let turns: Vec<_> = several.iter().map(|handler| handler.turn(&context)).collect();
-                    drive::drive(Several::new(turns), &mut *feed, &drive).await
-                }
-            };
-            ended.map_err(|fault: Fault| fault.of(&origin))
-        })
-    }
-}

@@ -12,6 +12,7 @@
 use super::{inner::Inner, turn::Turn};
 use crate::{
     error::{Fault, FaultOf},
+    given::Given,
     on_error::Verdict,
 };
 use std::task::{Context, Poll, ready};
@@ -39,6 +40,8 @@ pub(crate) trait Turns<I>: Send {
     fn failed(&mut self, fault: &FaultOf) -> Verdict;
     /// Whether a handler's policy may ask for an item again.
     fn mends(&self) -> bool;
+    /// The places for what is given inside of a message.
+    fn given(&self) -> Given;
     /// Whether items are to be kept, from the next message on.
     fn keep(&mut self, keep: bool);
     /// The next messages are of this partition.
@@ -162,6 +165,9 @@ impl<I, T: Turn<I>> Turns<I> for Alone<'_, T> {
     }
     fn mends(&self) -> bool {
         self.turn.mends()
+    }
+    fn given(&self) -> Given {
+        self.inner.as_ref().map_or_else(Given::default, |inner| inner.given())
     }
     fn keep(&mut self, keep: bool) {
         self.turn.keep(keep);
@@ -331,6 +337,9 @@ impl<I: Clone + Send> Turns<I> for Several<'_, I> {
     }
     fn mends(&self) -> bool {
         self.turns.iter().any(|turn| turn.mends())
+    }
+    fn given(&self) -> Given {
+        self.inner.as_ref().map_or_else(Given::default, |inner| inner.given())
     }
     fn keep(&mut self, keep: bool) {
         self.turns.iter_mut().for_each(|turn| turn.keep(keep));

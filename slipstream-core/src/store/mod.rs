@@ -46,6 +46,7 @@ use catalogue::Catalogue;
 use database::Database;
 
 pub(crate) use cursor::Lent;
+pub(crate) use database::any_is_open;
 #[cfg(test)]
 pub(crate) use epoch::Frozen;
 pub(crate) use epoch::TurnNumber;
