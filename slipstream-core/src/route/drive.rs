@@ -10,7 +10,10 @@
 //! Invariants: message 2 begins when message 1 is published; a stop, a pause and a seek take effect
 //! between two messages; the transaction is in its thread-local for the length of a poll, once for as
 //! many messages as the poll handles.
-use super::{mend::mend, turns::{Mend, Turns}};
+use super::{
+    mend::mend,
+    turns::{Mend, Turns},
+};
 use crate::{
     BoxError,
     commit::{Commit, Published},
@@ -289,7 +292,13 @@ pub(super) struct InHand<I, T: Turns<I>> {
 impl<I, T: Turns<I>> InHand<I, T> {
     fn new(turns: T) -> Self {
         let transaction = Transaction { given: turns.given(), ..Transaction::default() };
-        InHand { turns, transaction: Some(Box::new(transaction)), begun: false, partition: None, item: PhantomData }
+        InHand {
+            turns,
+            transaction: Some(Box::new(transaction)),
+            begun: false,
+            partition: None,
+            item: PhantomData,
+        }
     }
 
     /// Handles message after message, each to its publication.

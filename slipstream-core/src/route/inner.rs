@@ -41,7 +41,12 @@ impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> InnerRoute<C> f
         let mut turns: Vec<_> = self.handlers.iter().map(|handler| handler.turn(context)).collect();
         // A message runs again with what was given to it then, so pipes need to remember.
         turns.iter_mut().for_each(|turn| turn.keep(true));
-        Box::new(Receiving { receives: &*self.receives, raw: self.receives.queue(), items: Vec::new(), turns })
+        Box::new(Receiving {
+            receives: &*self.receives,
+            raw: self.receives.queue(),
+            items: Vec::new(),
+            turns,
+        })
     }
 }
 
@@ -236,7 +241,8 @@ impl<'a> Inner<'a> {
         }
         loop {
             // A handler that has not come to its end has given nothing that counts.
-            if self.stack.last().is_none_or(|frame| frame.state == State::Ready) && transaction::is_touched() {
+            if self.stack.last().is_none_or(|frame| frame.state == State::Ready) && transaction::is_touched()
+            {
                 self.receive();
             }
             let Some(frame) = self.stack.last_mut() else { return Poll::Ready(Ok(())) };

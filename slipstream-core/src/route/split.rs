@@ -101,7 +101,10 @@ pub(super) struct UntilOthersEnd<I> {
 
 impl<I> UntilOthersEnd<I> {
     pub(super) fn new(feed: Box<dyn Feed<I>>, others_ended: Arc<Stop>) -> Self {
-        UntilOthersEnd { feed, others_ended: async move { others_ended.stopped().await }.boxed().fuse().boxed() }
+        UntilOthersEnd {
+            feed,
+            others_ended: async move { others_ended.stopped().await }.boxed().fuse().boxed(),
+        }
     }
 }
 

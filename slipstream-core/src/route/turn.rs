@@ -252,8 +252,8 @@ where
 
     /// Remembers how things are before the handler is called.
     fn remember(&mut self) {
-        self.kept.savepoint =
-            transaction::with(|current| current.map(|transaction| transaction.savepoint())).unwrap_or_default();
+        self.kept.savepoint = transaction::with(|current| current.map(|transaction| transaction.savepoint()))
+            .unwrap_or_default();
         self.kept.outputs.append(&mut self.outputs);
         self.staged = 0;
     }

@@ -1,11 +1,5 @@
 //! How a source's item becomes what a handler takes: by a conversion, or through pipes.
-use super::{
-    drive::Drive,
-    inner::Inner,
-    mounting::Mounted,
-    turn::Turn,
-    turns::Alone,
-};
+use super::{drive::Drive, inner::Inner, mounting::Mounted, turn::Turn, turns::Alone};
 use crate::{
     BoxError,
     error::{Cause, Fault, FaultOf},
@@ -397,12 +391,11 @@ where
             if let Poll::Ready(Flowed::Gave(given)) = self.pipe.poll(cx) {
                 self.state = State::Unasked(given);
             } else {
-                let gave = self.others.iter_mut().enumerate().find_map(|(at, (_, pipe))| {
-                    match pipe.poll(cx) {
+                let gave =
+                    self.others.iter_mut().enumerate().find_map(|(at, (_, pipe))| match pipe.poll(cx) {
                         Poll::Ready(Flowed::Gave(given)) => Some((at, given)),
                         _ => None,
-                    }
-                });
+                    });
                 if let Some((at, given)) = gave {
                     let partition = self.others.get(at).and_then(|(partition, _)| *partition);
                     self.swap_for(|(known, _)| *known == partition);
