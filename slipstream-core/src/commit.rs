@@ -32,7 +32,7 @@ use std::{
 use tokio::sync::{Notify, oneshot};
 
 #[cfg(feature = "rocksdb")]
-use crate::store::{Store, StoreError, TurnNumber};
+use crate::store::{Rows, Staged, Store, StoreError, TurnNumber};
 #[cfg(feature = "rocksdb")]
 use std::sync::{Mutex, OnceLock, PoisonError, atomic::AtomicU64};
 
@@ -153,11 +153,17 @@ impl Commit {
                 }
                 staged.take()
             }
-            _ => crate::store::Rows::default(),
+            _ => Rows::default(),
         };
+        let reads = transaction.staged.as_ref().map_or(&[][..], Staged::reads);
         // A source with positions has no business here without a store: the flow has seen to it.
         let Some((store, turn)) = self.store.get() else { return Ok(Published::Whole) };
-        store.publish(Some(*turn), rows, moved)?;
+        if !store.publish(Some(*turn), reads, rows, moved)? {
+            return Ok(Published::Conflict);
+        }
+        if let Some(staged) = &mut transaction.staged {
+            staged.forget_reads();
+        }
         let published = self.published.fetch_add(1, Ordering::Relaxed) + 1;
         if store.epoch_bytes() > self.settings.memory_bytes {
             self.full.store(true, Ordering::Relaxed);

@@ -5,6 +5,8 @@
 //! ```
 //!
 //! Invariant: a row is written only in the batch of a commit, with the rows of the messages before it.
+use rocksdb::DBRawIterator;
+
 use super::rows::Rows;
 use super::{ID_BYTES, Store, StoreError, options};
 use crate::key::{AsKey, Key};
@@ -26,8 +28,21 @@ pub(super) fn set(rows: &mut Rows, source: &str, partition: i32, position: Posit
 impl Store {
     /// Where the partitions of a source go on, by the last commit.
     pub(crate) fn positions(&self, source: &str) -> Result<Positions, StoreError> {
+        self.read_positions(self.position_rows(), source)
+    }
+
+    /// All rows of positions, as they are now.
+    pub(super) fn position_rows(&self) -> DBRawIterator<'_> {
+        self.db().raw_iterator_opt(options::cursor(&ROWS, &PAST_ROWS))
+    }
+
+    /// Of all rows those of one source.
+    pub(super) fn read_positions(
+        &self,
+        mut rows: DBRawIterator<'_>,
+        source: &str,
+    ) -> Result<Positions, StoreError> {
         let mut positions = Positions::default();
-        let mut rows = self.db().raw_iterator_opt(options::cursor(&ROWS, &PAST_ROWS));
         rows.seek_to_first();
         while let Some((key, value)) = rows.item() {
             let damaged = || StoreError::Corrupt {
