@@ -43,13 +43,19 @@ use via::{MountedOn, PipedVia, Via};
 /// The routes of a flow that is starting.
 pub struct Routes<'c, C> {
     routes: Vec<(Identity, Box<dyn AnyRoute<C>>)>,
-    /// How each is opened, once all are known and with them the store.
-    openings: Vec<Opening<'c>>,
+    /// How each that has no positions is opened, once all are known and with them the store.
+    openings: Vec<Option<Opening<'c>>>,
     flushes: Vec<Arc<dyn Flush>>,
 }
 
-/// Opens a source where its positions say: the feed of its route.
-type Opening<'c> = Box<dyn FnOnce(Positions) -> Box<dyn Any> + 'c>;
+/// Opens a source: the feed of its route.
+type Opening<'c> = Box<dyn FnOnce() -> Box<dyn Any> + 'c>;
+
+/// What `open` gives; a panic in it is the error of the source `origin`.
+fn caught<T>(origin: &str, open: impl FnOnce() -> T) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(open))
+        .map_err(|payload| Error::Source { origin: origin.to_owned(), message: panic_message(&*payload) })
+}
 
 impl<C> fmt::Debug for Routes<'_, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -62,10 +68,9 @@ impl<C> Routes<'_, C> {
         Routes { routes: Vec::new(), openings: Vec::new(), flushes: Vec::new() }
     }
 
-    /// The origin of each source, and the name under which its positions are kept: `None` without
-    /// positions, `Some(None)` where there should be a name.
-    pub(crate) fn kept(&self) -> impl Iterator<Item = (&str, Option<Option<&str>>)> {
-        self.routes.iter().map(|(_, route)| (route.origin(), route.kept()))
+    /// The routes, by the numbers of their sources.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &dyn AnyRoute<C>> {
+        self.routes.iter().map(|(_, route)| &**route)
     }
 
     #[cfg(feature = "rocksdb")]
@@ -73,17 +78,16 @@ impl<C> Routes<'_, C> {
         &self.flushes
     }
 
-    /// Opens each source where `start` says, by its number.
+    /// Opens each source without positions; the others are owned by their routes, and opened when it is
+    /// known where.
     ///
     /// # Errors
     /// When a source panics.
-    pub(crate) fn open(&mut self, start: impl Fn(usize) -> Positions) -> Result<(), Error> {
-        for (number, ((_, route), open)) in self.routes.iter_mut().zip(self.openings.drain(..)).enumerate() {
-            let opened = catch_unwind(AssertUnwindSafe(|| open(start(number))));
-            route.set_feed(opened.map_err(|payload| Error::Source {
-                origin: route.origin().to_owned(),
-                message: panic_message(&*payload),
-            })?);
+    pub(crate) fn open(&mut self) -> Result<(), Error> {
+        for ((_, route), open) in self.routes.iter_mut().zip(self.openings.drain(..)) {
+            if let Some(open) = open {
+                route.set_feed(caught(route.origin(), open)?);
+            }
         }
         Ok(())
     }
@@ -115,9 +119,9 @@ impl<'c, C: Send + Sync + 'static> Routes<'c, C> {
     ) -> Reading<'_, C, I> {
         let known = self.routes.iter().position(|(known, _)| known.is_same_source(&identity));
         let at = known.unwrap_or_else(|| {
-            self.openings.push(match seeks.clone() {
-                Some(seeks) => Box::new(move |start| Box::new(seeks.open(start))),
-                None => Box::new(|_| Box::new(open())),
+            self.openings.push(match &seeks {
+                Some(_) => None,
+                None => Some(Box::new(|| Box::new(open()))),
             });
             let origin = origin.to_owned();
             let route = Route::<C, I> { origin, name, seeks, feed: None, handlers: Vec::new() };
@@ -266,14 +270,48 @@ opaque_debug! { Reading<'r, C, I>; Piping<'r, C, I, J>; Taking<'r, C, M>; }
 /// A route whose item type is forgotten.
 pub(crate) trait AnyRoute<C>: Send {
     fn as_any(&mut self) -> &mut dyn Any;
+    /// The source as the attribute names it.
     fn origin(&self) -> &str;
-    /// The name under which the source's positions are kept; see [`Routes::kept`].
-    fn kept(&self) -> Option<Option<&str>>;
+    /// Its own name, under which the store keeps its positions.
+    fn name(&self) -> Option<&str>;
     /// The source, if it has positions: its control, its concurrency, its marks.
     fn seeks(&self) -> Option<Arc<dyn AnySeekable>>;
     /// Takes the `Box<dyn Feed<I>>` of its item type.
     fn set_feed(&mut self, feed: Box<dyn Any>);
+    /// With the context, whose type is forgotten too.
+    fn over(self: Box<Self>, context: Arc<C>) -> Box<dyn Ready>;
     fn run(self: Box<Self>, context: Arc<C>, drive: Drive) -> BoxFuture<'static, Result<(), Error>>;
+}
+
+/// A route that has its context.
+pub(crate) trait Ready: Send {
+    fn origin(&self) -> &str;
+    /// Opens a source with positions where it goes on.
+    ///
+    /// # Errors
+    /// When the source panics.
+    fn open(&mut self, start: Positions) -> Result<(), Error>;
+    fn run(self: Box<Self>, drive: Drive) -> BoxFuture<'static, Result<(), Error>>;
+}
+
+struct Over<C, I> {
+    route: Box<Route<C, I>>,
+    context: Arc<C>,
+}
+
+impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> Ready for Over<C, I> {
+    fn origin(&self) -> &str {
+        &self.route.origin
+    }
+    fn open(&mut self, start: Positions) -> Result<(), Error> {
+        if let Some(seeks) = &self.route.seeks {
+            self.route.feed = Some(caught(&self.route.origin, || seeks.open(start))?);
+        }
+        Ok(())
+    }
+    fn run(self: Box<Self>, drive: Drive) -> BoxFuture<'static, Result<(), Error>> {
+        self.route.run(self.context, drive)
+    }
 }
 
 struct Route<C, I> {
@@ -293,8 +331,11 @@ impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> AnyRoute<C> for
     fn origin(&self) -> &str {
         &self.origin
     }
-    fn kept(&self) -> Option<Option<&str>> {
-        self.seeks.as_ref().map(|_| self.name.as_deref())
+    fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+    fn over(self: Box<Self>, context: Arc<C>) -> Box<dyn Ready> {
+        Box::new(Over { route: self, context })
     }
     fn seeks(&self) -> Option<Arc<dyn AnySeekable>> {
         self.seeks.as_ref().map(Seeks::any)

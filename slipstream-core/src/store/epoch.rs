@@ -323,6 +323,32 @@ impl Store {
         self.write_layers(&[&frozen.rows, &frozen.positions], sync)
     }
 
+    /// Before the first message of a flow: whose the store is from now on, and where sources begin. It may
+    /// block on the disk.
+    pub(crate) fn write_starts(
+        &self,
+        turn: TurnNumber,
+        owner: Option<&str>,
+        starts: &[(Arc<str>, Positions)],
+        sync: bool,
+    ) -> Result<(), StoreError> {
+        let _writing = self.inner.epochs.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_turn(turn) {
+            return Err(StoreError::CommitFailed { path: self.name() });
+        }
+        if let Some(owner) = owner {
+            self.set_owner(owner)?;
+        }
+        let mut rows = Rows::default();
+        for (source, positions) in starts {
+            for (partition, next) in positions.iter() {
+                let check = positions.check(partition).unwrap_or(0);
+                positions::set_next(&mut rows, source, partition, next, check);
+            }
+        }
+        if rows.is_empty() { Ok(()) } else { self.write_layers(&[&rows], sync) }
+    }
+
     /// Writes a commit, which gets the next number. The caller holds the lock of writing.
     fn write_layers(&self, layers: &[&Rows], sync: bool) -> Result<(), StoreError> {
         #[cfg(test)]

@@ -4,7 +4,8 @@
 //! 00 00 00 00 │ 02 │ (source, partition)  ──▶  offset of the next message, i64, then its check, u64
 //! ```
 //!
-//! Invariant: a row is written only in the batch of a commit, with the rows of the messages before it.
+//! Invariant: a row is written only in the batch of a commit, with the rows of the messages before it, or when
+//! a flow begins, before the first message.
 use rocksdb::DBRawIterator;
 
 use super::rows::Rows;
@@ -17,11 +18,16 @@ const PAST_ROWS: [u8; ID_BYTES + 1] = [0, 0, 0, 0, 3];
 
 /// The row that says where a partition goes on after the message at `position`.
 pub(super) fn set(rows: &mut Rows, source: &str, partition: i32, position: Position) {
+    set_next(rows, source, partition, position.next(), position.check());
+}
+
+/// The row that says where a partition goes on.
+pub(super) fn set_next(rows: &mut Rows, source: &str, partition: i32, next: i64, check: u64) {
     let mut key = ROWS.to_vec();
     // Neither text nor an integer is ever refused.
     let _ = AsKey::<(String, i32)>::encode(&(source, partition), &mut key);
-    let mut value = position.next().to_be_bytes().to_vec();
-    value.extend_from_slice(&position.check().to_be_bytes());
+    let mut value = next.to_be_bytes().to_vec();
+    value.extend_from_slice(&check.to_be_bytes());
     rows.set(&key, Some(&value));
 }
 
