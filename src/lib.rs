@@ -88,7 +88,7 @@ pub use slipstream_core::{
     print, replay, sink_async, source,
 };
 #[cfg(feature = "rocksdb")]
-pub use slipstream_core::{Cache, Store, StoreError, ValueFormat, cache, store};
+pub use slipstream_core::{Cache, LostState, OnLostState, Store, StoreError, ValueFormat, cache, store};
 pub use slipstream_macros::{Key, handle};
 
 /// What `#[handle]` and `derive(Key)` name; not for use by hand.

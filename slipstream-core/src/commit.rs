@@ -8,11 +8,13 @@
 //!   2. flush    the sinks outside of the store
 //!   3. write    layer and positions, one synced batch
 //!   4. thaw     the layer is dropped, since RocksDB has it
+//!   5. tell     the sources, which remember it beside themselves
 //! ```
 //!
 //! The order is the guarantee: a crash before 3 leaves the state and the positions of the commit
 //! before, one after it those of this one; outputs to the outside are flushed before the positions
-//! pass them, so none is lost, and those since the last commit come again.
+//! pass them, so none is lost, and those since the last commit come again. A source hears of a commit that the
+//! store has: if it ever knows of one that the store does not, the store was lost.
 //!
 //! Invariants: one epoch closes at a time; after a step has failed nothing more is published or
 //! committed, and the flow ends with the error.
@@ -32,7 +34,16 @@ use std::{
 use tokio::sync::{Notify, oneshot};
 
 #[cfg(feature = "rocksdb")]
-use crate::store::{Store, StoreError, TurnNumber};
+mod told;
+
+#[cfg(feature = "rocksdb")]
+pub(crate) use told::Told;
+
+#[cfg(feature = "rocksdb")]
+use crate::{
+    position::Positions,
+    store::{Rows, Staged, Store, StoreError, TurnNumber},
+};
 #[cfg(feature = "rocksdb")]
 use std::sync::{Mutex, OnceLock, PoisonError, atomic::AtomicU64};
 
@@ -80,6 +91,11 @@ pub(crate) struct Commit {
     /// The names of the sources with positions, by the numbers that the flow gave them.
     #[cfg(feature = "rocksdb")]
     sources: Vec<Arc<str>>,
+    /// The flow's name, which those sources are told with each commit.
+    #[cfg(feature = "rocksdb")]
+    flow: Option<String>,
+    #[cfg(feature = "rocksdb")]
+    told: Vec<Told>,
     /// Messages published since the last freeze.
     #[cfg(feature = "rocksdb")]
     published: AtomicU64,
@@ -103,6 +119,8 @@ impl Commit {
             store: OnceLock::new(),
             ended: Mutex::default(),
             sources,
+            flow: None,
+            told: Vec::new(),
             published: AtomicU64::new(0),
             due: Notify::new(),
             full: AtomicBool::new(false),
@@ -117,6 +135,29 @@ impl Commit {
     #[cfg(not(feature = "rocksdb"))]
     pub(crate) fn new(settings: Settings) -> Self {
         Commit { settings, due: Notify::new(), full: AtomicBool::new(false), room: Notify::new() }
+    }
+
+    /// These are told of each commit of the flow of this name.
+    #[cfg(feature = "rocksdb")]
+    pub(crate) fn telling(mut self, flow: Option<String>, told: Vec<Told>) -> Self {
+        (self.flow, self.told) = (flow, told);
+        self
+    }
+
+    /// Stores where sources begin, before their first messages, and whose the store is from now on.
+    #[cfg(feature = "rocksdb")]
+    pub(crate) async fn store_starts(
+        &self,
+        starts: Vec<(Arc<str>, Positions)>,
+        owner: Option<String>,
+    ) -> Result<(), BoxError> {
+        let Some((store, turn)) = self.store.get().filter(|_| !starts.is_empty() || owner.is_some()) else {
+            return Ok(());
+        };
+        let (store, turn, sync) = (store.clone(), *turn, self.settings.sync);
+        let written =
+            tokio::task::spawn_blocking(move || store.write_starts(turn, owner.as_deref(), &starts, sync));
+        Ok(written.await??)
     }
 
     /// Makes what a message has written visible to all, in one step that comes whole or not at all,
@@ -153,11 +194,17 @@ impl Commit {
                 }
                 staged.take()
             }
-            _ => crate::store::Rows::default(),
+            _ => Rows::default(),
         };
+        let reads = transaction.staged.as_ref().map_or(&[][..], Staged::reads);
         // A source with positions has no business here without a store: the flow has seen to it.
         let Some((store, turn)) = self.store.get() else { return Ok(Published::Whole) };
-        store.publish(Some(*turn), rows, moved)?;
+        if !store.publish(Some(*turn), reads, rows, moved)? {
+            return Ok(Published::Conflict);
+        }
+        if let Some(staged) = &mut transaction.staged {
+            staged.forget_reads();
+        }
         let published = self.published.fetch_add(1, Ordering::Relaxed) + 1;
         if store.epoch_bytes() > self.settings.memory_bytes {
             self.full.store(true, Ordering::Relaxed);
@@ -263,6 +310,11 @@ impl Commit {
             crash_point("written");
             // 4. Readers find the rows in RocksDB.
             store.thaw(frozen);
+            crash_point("thawed");
+            // 5. What they know now is never more than the store has.
+            for source in &self.told {
+                source.tell(self.flow.as_deref(), store).await?;
+            }
             return Ok(());
         }
         let _ = sinks;

@@ -46,6 +46,32 @@ pub enum Error {
         /// What is missing, and how to give it.
         what: String,
     },
+    /// The flow could not start: a source with positions could not say where it stands or begins.
+    #[error("the flow could not start: source `{origin}` could not say where it goes on")]
+    Begin {
+        /// The source, as the attribute names it.
+        origin: String,
+        /// What the source returned.
+        #[source]
+        cause: BoxError,
+    },
+    /// The flow could not start: its store is not the one that its sources were read into. The cause is
+    /// a `LostState`, which names both and the choices.
+    #[error("the flow could not start: its state is not that of its sources")]
+    LostState {
+        /// In what way.
+        #[source]
+        cause: BoxError,
+    },
+    /// A source could not take note of a commit, which is made.
+    #[error("source `{origin}` could not take note of a commit")]
+    Mark {
+        /// The source, as the attribute names it.
+        origin: String,
+        /// What the source returned.
+        #[source]
+        cause: BoxError,
+    },
     /// A handler returned an error.
     #[error("handler `{handler}` failed on an item of `{origin}`")]
     Handler {

@@ -4,8 +4,7 @@ use crate::{
     builder::Attach,
     commit::{Commit, Settings},
     error::{Error, panic_message},
-    position::Positions,
-    route::{Routes, Shared, Start},
+    route::{Ready, Routes, Shared, Start},
     sink::Flush,
     stop::Stop,
 };
@@ -24,9 +23,17 @@ use tokio::{
     task::{Id, JoinError, JoinSet},
 };
 
+mod keeping;
+#[cfg(feature = "rocksdb")]
+mod lost;
 #[cfg(test)]
 #[cfg(feature = "rocksdb")]
 mod tests;
+
+#[cfg(feature = "rocksdb")]
+pub use lost::{LostState, OnLostState};
+
+use keeping::{Keeping, Link, Resuming};
 
 type Mounting<C> = Box<dyn for<'c> FnOnce(&'c C, &mut Routes<'c, C>) -> Result<(), BoxError> + Send>;
 
@@ -73,7 +80,9 @@ impl<C: 'static> Flow<C> {
         self
     }
 
-    /// Names the flow; the name stands in its log lines.
+    /// Names the flow; the name stands in its log lines. The first flow with a name that runs over a store
+    /// owns it, and the sources are told the name with each commit: a flow of another name over the
+    /// same store or source is an error at the start, or what [`on_lost_state`](Flow::on_lost_state) says.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
@@ -84,6 +93,16 @@ impl<C: 'static> Flow<C> {
     #[cfg(feature = "rocksdb")]
     pub fn store(mut self, store: &crate::store::Store) -> Self {
         self.keeping.store = Some(store.clone());
+        self
+    }
+
+    /// What it does when its store is not the one that its sources were read into; without this it
+    /// stops with an error. Only sources that remember what they were told
+    /// ([`Seekable::committed`](crate::Seekable::committed)) can tell. A store in memory always accepts, with a line in
+    /// the log; so it is where, without [`sync`](Flow::sync), a power loss took the last commits.
+    #[cfg(feature = "rocksdb")]
+    pub fn on_lost_state(mut self, choice: OnLostState) -> Self {
+        self.keeping.on_lost_state = choice;
         self
     }
 
@@ -162,13 +181,11 @@ impl<C> Future for Run<C> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         if let Some((flow, context)) = self.begins.take() {
             let Flow { mounts, name, settings, keeping } = flow;
-            let running = Running::start(Starting { mounts, settings, keeping }, &context);
+            let starting = Starting { mounts, name: name.clone(), settings, keeping };
+            let opening = Opening::mount(starting, &context);
             self.runs = Some(Box::pin(async move {
-                let ended = match running {
-                    Ok(mut running) => running.run().await,
-                    Err(error) => Err(error),
-                };
-                ended.map_err(|error| {
+                let ended = async { opening?.open().await?.run().await };
+                ended.await.map_err(|error| {
                     tracing::error!(flow = name, "ended: {error:?}");
                     error.into()
                 })
@@ -185,67 +202,57 @@ impl<C> Future for Run<C> {
 /// What a flow starts with.
 struct Starting<C> {
     mounts: Vec<(String, Mounting<C>)>,
+    name: Option<String>,
     settings: Settings,
     keeping: Keeping,
 }
 
-/// Where a flow keeps its state and positions: the store it was given, and those of its sinks, which
-/// have to be one.
-#[derive(Debug, Default)]
-struct Keeping {
-    #[cfg(feature = "rocksdb")]
-    store: Option<crate::store::Store>,
+/// A flow whose store is known and whose sources with positions are still to be opened. Here its context's
+/// type is forgotten.
+struct Opening {
+    commit: Commit,
+    routes: Vec<Box<dyn Ready>>,
+    sinks: Vec<Arc<dyn Flush>>,
+    resuming: Resuming,
 }
 
-impl Keeping {
-    #[cfg(feature = "rocksdb")]
-    fn open<C>(self, settings: Settings, routes: &mut Routes<'_, C>) -> Result<Commit, Error> {
-        use crate::store::StoreError;
-        let mut stores = Vec::from_iter(self.store);
-        routes.flushes().iter().for_each(|sinks| sinks.stores(&mut stores));
-        let mut stores = stores.into_iter();
-        let store = stores.next();
-        if let Some(store) = &store
-            && let Some(other) = stores.find(|other| !other.is(store))
-        {
-            let (first, second) = (store.name(), other.name());
-            return Err(Error::Store { cause: StoreError::TwoStores { first, second }.into() });
+impl Opening {
+    fn mount<C>(flow: Starting<C>, context: &Arc<C>) -> Result<Self, Error> {
+        let mut routes = Routes::new();
+        for (handler, mount) in flow.mounts {
+            mount(context, &mut routes).map_err(|cause| Error::Start { handler, cause })?;
         }
-        let mut names: Vec<Option<Arc<str>>> = Vec::new();
-        for (origin, kept) in routes.kept() {
-            let missing = |what: &str| Error::Positions { origin: origin.to_owned(), what: what.to_owned() };
-            names.push(match kept {
-                None => None,
-                Some(None) => return Err(missing("a name, which its `identity()` has to give")),
-                Some(Some(_)) if store.is_none() => {
-                    return Err(missing(
-                        "a store for its positions: a `Cache` among the sinks says which, or `.store(&store)`",
-                    ));
-                }
-                Some(Some(name)) => Some(Arc::from(name)),
-            });
-        }
-        let sources = names.iter().map(|name| name.clone().unwrap_or_default()).collect();
-        let commit = Commit::new(settings, store.clone(), sources).map_err(|cause| Error::Store { cause })?;
-        // Only now: what a dropped flow was still writing is written.
-        let start = |name: &Option<Arc<str>>| match (name, &store) {
-            (Some(name), Some(store)) => store.positions(name),
-            _ => Ok(Positions::default()),
-        };
-        let starts: Result<Vec<_>, _> = names.iter().map(start).collect();
-        let starts = starts.map_err(|cause| Error::Store { cause: cause.into() })?;
-        routes.open(|source| starts.get(source).cloned().unwrap_or_default())?;
-        Ok(commit)
+        let (commit, resuming) = flow.keeping.begin(flow.settings, flow.name.as_deref(), &routes)?;
+        routes.open()?;
+        let (routes, sinks) = routes.over(context);
+        Ok(Opening { commit, routes, sinks, resuming })
     }
 
-    #[cfg(not(feature = "rocksdb"))]
-    fn open<C>(self, settings: Settings, routes: &mut Routes<'_, C>) -> Result<Commit, Error> {
-        if let Some((origin, _)) = routes.kept().find(|(_, kept)| kept.is_some()) {
-            let what = "a store for its positions, which the feature `rocksdb` has".to_owned();
-            return Err(Error::Positions { origin: origin.to_owned(), what });
+    /// Opens the sources with positions where they go on, and begins to read.
+    async fn open(self) -> Result<Running, Error> {
+        let Opening { commit, mut routes, sinks, resuming } = self;
+        let starts = resuming.positions(&commit).await?;
+        // Before the first handler, which may ask its source where it is.
+        let links = resuming.link();
+        for (source, start) in starts {
+            if let Some(route) = routes.get_mut(source as usize) {
+                route.open(start)?;
+            }
         }
-        routes.open(|_| Positions::default())?;
-        Ok(Commit::new(settings))
+        let shared = Arc::new(Shared { stop: Stop::default(), commit });
+        let mut tasks = Tasks::default();
+        for (source, route) in (0..).zip(routes) {
+            let (origin, is_inner) = (route.origin().to_owned(), route.is_inner());
+            let others_ended = Arc::clone(&tasks.others_ended);
+            for task in route.tasks(Start { shared: Arc::clone(&shared), source, others_ended }) {
+                let id = tasks.running.spawn(task).id();
+                tasks.origins.insert(id, origin.clone());
+                if !is_inner {
+                    tasks.others.insert(id);
+                }
+            }
+        }
+        Ok(Running { shared, tasks, sinks, _links: links })
     }
 }
 
@@ -254,6 +261,8 @@ struct Running {
     shared: Arc<Shared>,
     tasks: Tasks,
     sinks: Vec<Arc<dyn Flush>>,
+    /// Dropped when all else has ended.
+    _links: Vec<Link>,
 }
 
 /// The tasks of a flow's sources.
@@ -277,41 +286,9 @@ impl Drop for Running {
 }
 
 impl Running {
-    fn start<C>(flow: Starting<C>, context: &Arc<C>) -> Result<Self, Error> {
-        let mut routes = Routes::new();
-        for (handler, mount) in flow.mounts {
-            mount(context, &mut routes).map_err(|cause| Error::Start { handler, cause })?;
-        }
-        let commit = flow.keeping.open(flow.settings, &mut routes)?;
-        let shared = Arc::new(Shared { stop: Stop::default(), commit });
-        let (mut routes, sinks) = routes.into_parts();
-        let inner: Vec<_> = routes.iter_mut().map(|route| route.inner()).collect();
-        let is_inner: Vec<_> = inner.iter().map(Option::is_some).collect();
-        let inner: Arc<[_]> = inner.into_iter().flatten().collect();
-        let mut tasks = Tasks::default();
-        for (source, (route, is_inner)) in (0..).zip(routes.into_iter().zip(is_inner)) {
-            let origin = route.origin().to_owned();
-            let start = Start {
-                context: Arc::clone(context),
-                shared: Arc::clone(&shared),
-                source,
-                inner: Arc::clone(&inner),
-                others_ended: Arc::clone(&tasks.others_ended),
-            };
-            for task in route.tasks(start) {
-                let id = tasks.running.spawn(task).id();
-                tasks.origins.insert(id, origin.clone());
-                if !is_inner {
-                    tasks.others.insert(id);
-                }
-            }
-        }
-        Ok(Running { shared, tasks, sinks })
-    }
-
     /// Reads the sources to their end, and commits meanwhile; the first error stops the flow.
     async fn run(&mut self) -> Result<(), Error> {
-        let Running { shared, tasks, sinks } = self;
+        let Running { shared, tasks, sinks, .. } = self;
         let (done, ended) = oneshot::channel();
         let sources = async {
             let failed = tasks.all_ended(&shared.stop).await;

@@ -40,6 +40,8 @@ pub use cache::Cache;
 pub use channel::{Channel, Closed};
 pub use error::{BoxError, Error, Result};
 pub use flow::{Flow, IntoContext, Run};
+#[cfg(feature = "rocksdb")]
+pub use flow::{LostState, OnLostState};
 pub use handler::Handler;
 pub use item::FromItem;
 pub use key::{AsKey, Distance, Key, KeyError, PrefixOf};

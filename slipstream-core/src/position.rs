@@ -77,6 +77,11 @@ impl Positions {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+    /// Takes over what `other` has of each partition.
+    #[cfg(feature = "rocksdb")]
+    pub(crate) fn overlay(&mut self, other: &Positions) {
+        self.0.extend(&other.0);
+    }
     pub(crate) fn set(&mut self, partition: i32, next: i64, check: u64) {
         self.0.insert(partition, (next, check));
     }

@@ -12,7 +12,7 @@ use std::cell::Cell;
 
 use crate::given::Given;
 #[cfg(feature = "rocksdb")]
-use crate::store::Staged;
+use crate::store::{Staged, StagedThen};
 
 /// What one message has written so far.
 #[derive(Debug, Default)]
@@ -81,7 +81,7 @@ pub(crate) fn during<R>(transaction: &mut Option<Box<Transaction>>, f: impl FnOn
 #[derive(Debug, Default)]
 pub(crate) struct Savepoint {
     #[cfg(feature = "rocksdb")]
-    staged: Option<Staged>,
+    staged: Option<StagedThen>,
     given: usize,
 }
 
@@ -94,7 +94,7 @@ impl Transaction {
     pub(crate) fn savepoint(&self) -> Savepoint {
         Savepoint {
             #[cfg(feature = "rocksdb")]
-            staged: self.staged.clone(),
+            staged: self.staged.as_ref().map(Staged::savepoint),
             given: self.given.len(),
         }
     }
@@ -102,7 +102,10 @@ impl Transaction {
     pub(crate) fn roll_back_to(&mut self, savepoint: &Savepoint) {
         #[cfg(feature = "rocksdb")]
         {
-            self.staged.clone_from(&savepoint.staged);
+            match (&mut self.staged, &savepoint.staged) {
+                (Some(staged), Some(then)) => staged.roll_back_to(then),
+                (staged, _) => *staged = None,
+            }
         }
         self.given.truncate(savepoint.given);
     }

@@ -13,6 +13,7 @@ mod near;
 mod range;
 mod sink;
 mod stream;
+mod update;
 mod view;
 
 #[cfg(test)]
@@ -35,6 +36,7 @@ pub use iter::{Keys, Range, Values};
 pub use range::KeyRange;
 use range::past_prefix;
 pub use stream::RangeStream;
+pub use update::NewValue;
 
 /// The cache that [`Cache::open`] and [`Cache::in_memory`] answer.
 const DEFAULT_NAME: &str = "default";

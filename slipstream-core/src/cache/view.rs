@@ -14,7 +14,9 @@
 //! one or in the other.
 use std::sync::Arc;
 
-use crate::store::{Below, Direction, Found, Lent, Rows, Staged, StoreError, Table, Taken, step, visible};
+use crate::store::{
+    Below, Bytes, Direction, Found, Lent, Rows, Staged, StoreError, Table, Taken, step, visible,
+};
 use crate::transaction::{self, Transaction};
 
 /// The rows of the message in hand for the store of this table.
@@ -96,21 +98,54 @@ pub(super) fn set(table: &Table, key: &[u8], value: Option<&[u8]>) -> Result<(),
     let bytes = key.len() + value.map_or(0, <[u8]>::len);
     transaction::with(|tx| match tx {
         Some(tx) => staged(tx, table).change(table.store(), |rows| rows.set(key, value)),
-        None => match table.store().publish_outside(bytes, |rows| rows.set(key, value)) {
-            Some(published) => published,
-            None => table.set(key, value),
-        },
+        None => {
+            let direct = || table.set(key, value);
+            table.store().write_outside(bytes, |rows| rows.set(key, value), direct)
+        }
     })
+}
+
+/// Sets a row to what `change` makes of it, unless another does so meanwhile: in a message that is found
+/// out when it is published, elsewhere at once, and then `change` is called again.
+pub(super) fn update<R>(
+    table: &Table,
+    key: &[u8],
+    mut change: impl FnMut(Option<&[u8]>) -> Result<(R, Option<Bytes>), StoreError>,
+) -> Result<R, StoreError> {
+    loop {
+        let own = transaction::with(|tx| own(tx, table).map_or(Found::Nothing, |own| own.get(key)));
+        let own = match own {
+            Found::Value(own) => Some(Some(own)),
+            Found::Deleted => Some(None),
+            Found::Nothing => None,
+        };
+        if let Some(own) = own {
+            // Of the message's own making: nobody else can change that.
+            let (result, value) = change(own.as_deref())?;
+            return set(table, key, value.as_deref()).map(|()| result);
+        }
+        let read = table.store().read(key)?;
+        let (result, value) = change(read.value())?;
+        let is_done = transaction::with(|tx| match tx {
+            Some(tx) => staged(tx, table).update(table.store(), read, value).map(|()| true),
+            None if value.is_none() && read.value().is_none() => Ok(true),
+            None => {
+                let mut rows = Rows::default();
+                rows.put(Arc::clone(read.key()), value);
+                table.store().publish(None, &[read], rows, None)
+            }
+        });
+        if is_done? {
+            return Ok(result);
+        }
+    }
 }
 
 /// Empties the cache.
 pub(super) fn clear(table: &Table) -> Result<(), StoreError> {
     transaction::with(|tx| match tx {
         Some(tx) => staged(tx, table).change(table.store(), |rows| rows.clear(table.id())),
-        None => match table.store().publish_outside(0, |rows| rows.clear(table.id())) {
-            Some(published) => published,
-            None => table.clear(),
-        },
+        None => table.store().write_outside(0, |rows| rows.clear(table.id()), || table.clear()),
     })
 }
 

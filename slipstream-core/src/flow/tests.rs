@@ -1,7 +1,8 @@
 //! Commits that fail, by the seam through which the store writes them.
 use super::*;
 use crate::{
-    AsyncIterable, Cache, Position, Seekable, Seeks, Store, StoreError, source, transaction::Transaction,
+    AsyncIterable, Cache, Position, Positions, Seekable, Seeks, Store, StoreError, source,
+    transaction::Transaction,
 };
 use futures::{Stream, stream};
 

@@ -36,7 +36,7 @@ use std::{
 };
 
 /// What a route knows of its flow.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Drive {
     pub(crate) shared: Arc<Shared>,
     /// The flow's number for the source.

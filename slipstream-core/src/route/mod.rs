@@ -23,7 +23,7 @@ mod via;
 pub(crate) use drive::Shared;
 pub use mounting::{Handled, Mountable, Outputting, handled};
 pub use readable::Readable;
-pub(crate) use task::{AnyRoute, Start};
+pub(crate) use task::{AnyRoute, Ready, Start};
 
 use crate::{
     BoxError, FromItem,
@@ -31,11 +31,11 @@ use crate::{
     given::Receives,
     opaque::opaque_debug,
     pipe::{Items, Pipes, chain, pipe},
-    position::Positions,
     sink::Flush,
     source::{Feed, Identity, Seeks, SourceName},
 };
 use futures::Stream;
+use inner::InnerRoute;
 use mounting::Mounted;
 use std::{
     any::Any,
@@ -50,13 +50,19 @@ use via::{MountedOn, PipedVia, Via};
 /// The routes of a flow that is starting.
 pub struct Routes<'c, C> {
     routes: Vec<(Identity, Box<dyn AnyRoute<C>>)>,
-    /// How each is opened, once all are known and with them the store.
-    openings: Vec<Opening<'c>>,
+    /// How each that has no positions is opened, once all are known and with them the store.
+    openings: Vec<Option<Opening<'c>>>,
     flushes: Vec<Arc<dyn Flush>>,
 }
 
-/// Opens a source where its positions say: the feed of its route.
-type Opening<'c> = Box<dyn FnOnce(Positions) -> Box<dyn Any> + 'c>;
+/// Opens a source: the feed of its route.
+type Opening<'c> = Box<dyn FnOnce() -> Box<dyn Any> + 'c>;
+
+/// What `open` gives; a panic in it is the error of the source `origin`.
+fn caught<T>(origin: &str, open: impl FnOnce() -> T) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(open))
+        .map_err(|payload| Error::Source { origin: origin.to_owned(), message: panic_message(&*payload) })
+}
 
 impl<C> fmt::Debug for Routes<'_, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -69,10 +75,9 @@ impl<C> Routes<'_, C> {
         Routes { routes: Vec::new(), openings: Vec::new(), flushes: Vec::new() }
     }
 
-    /// The origin of each source, and the name under which its positions are kept: `None` without
-    /// positions, `Some(None)` where there should be a name.
-    pub(crate) fn kept(&self) -> impl Iterator<Item = (&str, Option<Option<&str>>)> {
-        self.routes.iter().map(|(_, route)| (route.origin(), route.kept()))
+    /// The routes, by the numbers of their sources.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &dyn AnyRoute<C>> {
+        self.routes.iter().map(|(_, route)| &**route)
     }
 
     #[cfg(feature = "rocksdb")]
@@ -80,25 +85,30 @@ impl<C> Routes<'_, C> {
         &self.flushes
     }
 
-    /// Opens each source where `start` says, by its number.
+    /// Opens each source without positions; the others are owned by their routes, and opened when it is
+    /// known where.
     ///
     /// # Errors
     /// When a source panics.
-    pub(crate) fn open(&mut self, start: impl Fn(usize) -> Positions) -> Result<(), Error> {
-        for (number, ((_, route), open)) in self.routes.iter_mut().zip(self.openings.drain(..)).enumerate() {
-            let opened = catch_unwind(AssertUnwindSafe(|| open(start(number))));
-            route.set_feed(opened.map_err(|payload| Error::Source {
-                origin: route.origin().to_owned(),
-                message: panic_message(&*payload),
-            })?);
+    pub(crate) fn open(&mut self) -> Result<(), Error> {
+        for ((_, route), open) in self.routes.iter_mut().zip(self.openings.drain(..)) {
+            if let Some(open) = open {
+                route.set_feed(caught(route.origin(), open)?);
+            }
         }
         Ok(())
     }
 
-    pub(crate) fn into_parts(self) -> (Vec<Box<dyn AnyRoute<C>>>, Vec<Arc<dyn Flush>>) {
-        (self.routes.into_iter().map(|(_, route)| route).collect(), self.flushes)
+    /// The routes, by the numbers of their sources, and the sinks to flush.
+    pub(crate) fn over(mut self, context: &Arc<C>) -> (Vec<Box<dyn Ready>>, Vec<Arc<dyn Flush>>) {
+        let inner: Inside<C> = self.routes.iter_mut().filter_map(|(_, route)| route.inner()).collect();
+        let over = |(_, route): (_, Box<dyn AnyRoute<C>>)| route.over(Arc::clone(context), Arc::clone(&inner));
+        (self.routes.into_iter().map(over).collect(), self.flushes)
     }
 }
+
+/// The channels and caches of a flow, whose items are handled inside of messages.
+pub(crate) type Inside<C> = Arc<[Arc<dyn InnerRoute<C>>]>;
 
 impl<'c, C: Send + Sync + 'static> Routes<'c, C> {
     /// A source that lives as long as the context: its place tells it from others. `origin` is the
@@ -123,9 +133,9 @@ impl<'c, C: Send + Sync + 'static> Routes<'c, C> {
     ) -> Reading<'_, C, I> {
         let known = self.routes.iter().position(|(known, _)| known.is_same_source(&identity));
         let at = known.unwrap_or_else(|| {
-            self.openings.push(match seeks.clone() {
-                Some(seeks) => Box::new(move |start| Box::new(seeks.open(start))),
-                None => Box::new(|_| Box::new(open())),
+            self.openings.push(match &seeks {
+                Some(_) => None,
+                None => Some(Box::new(|| Box::new(open()))),
             });
             let route = Route::<C, I>::new(origin.to_owned(), name, seeks, receives);
             self.routes.push((identity, Box::new(route)));

@@ -63,9 +63,10 @@ pub trait Seekable: AsyncIterable + Clone + Send + Sync {
     /// flow starts, and again after each seek.
     fn open_at(&self, start: Positions) -> impl Stream<Item = (Position, Self::Item)> + Send + 'static;
 
-    /// Where partitions begin that the store has no position of, where that is not their beginning ("the
-    /// end" as a number, say). It is stored before the first message is handled, so that a later start
-    /// goes on from there and asks no more.
+    /// Where partitions begin if the store has no position of this source, where that is not their
+    /// beginning ("the end" as a number, say). It is stored before the first message is handled, so that a
+    /// later start goes on from there and asks no more: a partition that is new by then begins at its
+    /// beginning, so that nothing is lost.
     fn start(&self) -> impl Future<Output = Result<Positions>> + Send {
         ready(Ok(Positions::default()))
     }
@@ -89,7 +90,7 @@ pub trait Seekable: AsyncIterable + Clone + Send + Sync {
     }
 
     /// Asked at the start for what it was last told, so that a store that was lost, put back from an
-    /// older copy or swapped for another is noticed. `None` where it
+    /// older copy or swapped for another is noticed: then `Flow::on_lost_state` says what is done. `None` where it
     /// remembers nothing.
     fn last_committed(&self) -> impl Future<Output = Result<Option<Mark>>> + Send {
         ready(Ok(None))

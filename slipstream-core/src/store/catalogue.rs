@@ -6,6 +6,7 @@
 //! 00 00 00 00 │ 01 name     ──▶  MessagePack { id, layout, keys, values }
 //! 00 00 00 00 │ 02 …             reserved: positions
 //! 00 00 00 00 │ 03 …             reserved: checkpoints
+//! 00 00 00 00 │ 04 …             identity, epoch, owner
 //! ```
 //!
 //! Invariants: an id is given out once and names one cache for ever; a row is written before the
@@ -16,10 +17,10 @@ use std::collections::hash_map::Entry;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 
-use rocksdb::{DB, WriteOptions};
+use rocksdb::{DB, WriteBatch};
 use serde::{Deserialize, Serialize};
 
-use super::{ID_BYTES, StoreError, Table, ValueFormat, options};
+use super::{ID_BYTES, StoreError, Table, ValueFormat, identity, options};
 use crate::key::Key;
 
 /// The layout of a store that this version writes, and the newest that it reads.
@@ -68,7 +69,10 @@ impl Catalogue {
                 }
                 rows.status().map_err(|e| error(&e))?;
                 let row = [MAGIC, &STORE_LAYOUT.to_be_bytes()].concat();
-                db.put_opt(STORE_ROW, row, &durable(in_memory)).map_err(|e| error(&e))?;
+                let mut batch = WriteBatch::new();
+                batch.put(STORE_ROW, row);
+                identity::begin(&mut batch, path)?;
+                db.write_opt(batch, &options::durable(in_memory)).map_err(|e| error(&e))?;
             }
         }
         let mut catalogue = Self { caches: HashMap::new(), next_id: 1 };
@@ -165,12 +169,6 @@ fn check_store_row(row: &[u8], path: &Arc<Path>) -> Result<(), StoreError> {
     }
 }
 
-fn damaged(path: &Arc<Path>, reason: String) -> StoreError {
+pub(super) fn damaged(path: &Arc<Path>, reason: String) -> StoreError {
     StoreError::Corrupt { path: Arc::clone(path), reason }
-}
-
-fn durable(in_memory: bool) -> WriteOptions {
-    let mut options = options::write(in_memory);
-    options.set_sync(!in_memory);
-    options
 }

@@ -11,14 +11,15 @@
 //! one lock, so nobody sees a part of it; state and positions reach RocksDB in one batch, so no crash
 //! can part them; a layer is dropped only when RocksDB has its rows, under the lock under which
 //! readers look at the layers, so a row on its way down is never missing from both; only one layer is
-//! ever closing.
+//! ever closing; while no flow runs, whoever writes to RocksDB holds that lock too, shared with other
+//! writes, or alone where something that was read is compared first.
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::rows::{Found, Rows};
-use super::{Store, StoreError, options, positions};
-use crate::position::Position;
+use super::{Read, Store, StoreError, identity, options, positions};
+use crate::position::{Position, Positions};
 
 /// Where a source's partition stands: the number the flow gave the source, and the partition.
 pub(crate) type Place = (u32, i32);
@@ -30,6 +31,8 @@ pub(crate) struct Layers {
     closing: Option<Arc<Rows>>,
     /// Of the messages published in the active layer, the last of each partition.
     moved: BTreeMap<Place, Position>,
+    /// The same of the closing one.
+    moved_closing: BTreeMap<Place, Position>,
     /// By the numbers that the flow gave them.
     sources: Vec<Arc<str>>,
     /// Why nothing more may be published: a commit has failed, and RocksDB holds the last good one.
@@ -126,7 +129,9 @@ impl Store {
             return Err(StoreError::CommitFailed { path: self.name() });
         }
         debug_assert!(layers.moved.is_empty() && layers.closing.is_none(), "all messages are committed");
-        self.write_layers(&[&layers.active], sync)?;
+        if !layers.active.is_empty() {
+            self.write_layers(&[&layers.active], sync)?;
+        }
         self.end(&mut layers);
         Ok(())
     }
@@ -163,10 +168,15 @@ impl Store {
     /// The layers as readers see them, while a flow runs.
     #[inline]
     pub(crate) fn layers(&self) -> Option<RwLockReadGuard<'_, Layers>> {
-        if !self.inner.epochs.running.load(Ordering::Acquire) {
-            return None;
-        }
-        Some(self.inner.epochs.layers.read().unwrap_or_else(PoisonError::into_inner))
+        self.is_running().then(|| self.layers_shared())
+    }
+
+    fn layers_shared(&self) -> RwLockReadGuard<'_, Layers> {
+        self.inner.epochs.layers.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_running(&self) -> bool {
+        self.inner.epochs.running.load(Ordering::Acquire)
     }
 
     // Nothing that could panic runs under the lock but what allocates, so it is never left half changed.
@@ -176,18 +186,20 @@ impl Store {
 
     /// Moves a message's rows and position into the active layer, whole, if its flow still runs. Without a
     /// flow (a message of a test) and while none runs, the rows go to RocksDB at once.
+    ///
+    /// Answers false, with nothing moved, where one of `reads` is not true any more.
     pub(crate) fn publish(
         &self,
         turn: Option<TurnNumber>,
+        reads: &[Read],
         rows: Rows,
         moved: Option<(Place, Position)>,
-    ) -> Result<(), StoreError> {
-        if turn.is_none() && !self.inner.epochs.running.load(Ordering::Acquire) {
-            return match rows.only() {
-                _ if rows.is_empty() => Ok(()),
-                Some((key, value)) => self.set(key, value.map(|value| &**value)),
-                None => self.write(super::staged::batch(&[&rows])),
-            };
+    ) -> Result<bool, StoreError> {
+        if turn.is_none() && reads.is_empty() {
+            let _shared = self.layers_shared();
+            if !self.is_running() {
+                return self.write_rows(&rows).map(|()| true);
+            }
         }
         // Weighed before the lock is had, which readers wait for.
         let bytes: usize = rows.iter().map(|(key, value)| weight(key, value.map(|value| &**value))).sum();
@@ -196,6 +208,12 @@ impl Store {
         if layers.failed || turn.is_some_and(|turn| !self.is_turn(turn)) {
             return Err(StoreError::CommitFailed { path: self.name() });
         }
+        if !reads.is_empty() && !self.are_unchanged(&layers, reads)? {
+            return Ok(false);
+        }
+        if !self.is_running() {
+            return self.write_rows(&rows).map(|()| true);
+        }
         if !rows.is_empty() {
             Arc::make_mut(&mut layers.active).take_over(rows);
             self.inner.epochs.active_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -203,30 +221,63 @@ impl Store {
         if let Some((place, position)) = moved {
             layers.moved.insert(place, position);
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// Publishes a write of so many `bytes` from outside of a message, if a flow runs; without one it is
-    /// for RocksDB.
-    pub(crate) fn publish_outside(
+    /// A write of so many `bytes` from outside of a message: published if a flow runs, else `direct`ly to
+    /// RocksDB.
+    pub(crate) fn write_outside(
         &self,
         bytes: usize,
         change: impl FnOnce(&mut Rows),
-    ) -> Option<Result<(), StoreError>> {
-        if !self.inner.epochs.running.load(Ordering::Acquire) {
-            return None;
+        direct: impl FnOnce() -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let shared = self.layers_shared();
+        // No flow begins, and nothing that was read is compared, before this is written.
+        if !self.is_running() {
+            return direct();
         }
+        drop(shared);
         let mut layers = self.layers_mut();
         if layers.failed {
-            return Some(Err(StoreError::CommitFailed { path: self.name() }));
+            return Err(StoreError::CommitFailed { path: self.name() });
         }
         // The flow may have ended before the lock was had.
-        if !self.inner.epochs.running.load(Ordering::Acquire) {
-            return None;
+        if !self.is_running() {
+            return direct();
         }
         change(Arc::make_mut(&mut layers.active));
         self.inner.epochs.active_bytes.fetch_add(bytes + ROW_BYTES, Ordering::Relaxed);
-        Some(Ok(()))
+        Ok(())
+    }
+
+    /// Writes rows to RocksDB at once.
+    fn write_rows(&self, rows: &Rows) -> Result<(), StoreError> {
+        match rows.only() {
+            _ if rows.is_empty() => Ok(()),
+            Some((key, value)) => self.set(key, value.map(|value| &**value)),
+            None => self.write(super::staged::batch(&[rows])),
+        }
+    }
+
+    /// Where the partitions of a source go on, by what is published: the messages of the active layer,
+    /// those of the closing one, and then the last commit. `source` is the number that the running flow
+    /// gave the source, `name` what the store knows it by.
+    pub(crate) fn published(&self, source: u32, name: &str) -> Result<Positions, StoreError> {
+        let layers = self.layers();
+        // Fixes what it sees under the lock, so that no epoch is written and dropped in between.
+        let stored = self.position_rows();
+        let place = (source, i32::MIN)..=(source, i32::MAX);
+        let of = |moved: &BTreeMap<Place, Position>| -> Vec<Position> {
+            moved.range(place.clone()).map(|(_, position)| *position).collect()
+        };
+        let moved = layers.as_ref().map(|layers| [of(&layers.moved_closing), of(&layers.moved)]);
+        drop(layers);
+        let mut positions = self.read_positions(stored, name)?;
+        for position in moved.into_iter().flatten().flatten() {
+            positions.set(position.partition(), position.next(), position.check());
+        }
+        Ok(positions)
     }
 
     /// Makes the commit with this number fail when it is written; the first is 1.
@@ -252,11 +303,13 @@ impl Store {
         self.inner.epochs.active_bytes.store(0, Ordering::Relaxed);
         let rows = std::mem::take(&mut layers.active);
         let mut positions = Rows::default();
-        for ((source, partition), position) in std::mem::take(&mut layers.moved) {
-            if let Some(source) = layers.sources.get(source as usize) {
-                positions::set(&mut positions, source, partition, position);
+        let moved = std::mem::take(&mut layers.moved);
+        for ((source, partition), position) in &moved {
+            if let Some(source) = layers.sources.get(*source as usize) {
+                positions::set(&mut positions, source, *partition, *position);
             }
         }
+        layers.moved_closing = moved;
         layers.closing = Some(Arc::clone(&rows));
         Some(Frozen { rows, positions, turn: self.inner.epochs.turn.load(Ordering::Relaxed) })
     }
@@ -270,6 +323,33 @@ impl Store {
         self.write_layers(&[&frozen.rows, &frozen.positions], sync)
     }
 
+    /// Before the first message of a flow: whose the store is from now on, and where sources begin. It may
+    /// block on the disk.
+    pub(crate) fn write_starts(
+        &self,
+        turn: TurnNumber,
+        owner: Option<&str>,
+        starts: &[(Arc<str>, Positions)],
+        sync: bool,
+    ) -> Result<(), StoreError> {
+        let _writing = self.inner.epochs.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_turn(turn) {
+            return Err(StoreError::CommitFailed { path: self.name() });
+        }
+        if let Some(owner) = owner {
+            self.set_owner(owner)?;
+        }
+        let mut rows = Rows::default();
+        for (source, positions) in starts {
+            for (partition, next) in positions.iter() {
+                let check = positions.check(partition).unwrap_or(0);
+                positions::set_next(&mut rows, source, partition, next, check);
+            }
+        }
+        if rows.is_empty() { Ok(()) } else { self.write_layers(&[&rows], sync) }
+    }
+
+    /// Writes a commit, which gets the next number. The caller holds the lock of writing.
     fn write_layers(&self, layers: &[&Rows], sync: bool) -> Result<(), StoreError> {
         #[cfg(test)]
         if self.inner.epochs.writes_left.fetch_sub(1, Ordering::Relaxed) == 1 {
@@ -277,12 +357,19 @@ impl Store {
         }
         let mut options = options::write(self.inner.in_memory);
         options.set_sync(sync && !self.inner.in_memory);
-        self.write_with(super::staged::batch(layers), &options)
+        let epoch = self.epoch() + 1;
+        let numbered = identity::numbered(epoch);
+        let layers: Vec<&Rows> = layers.iter().copied().chain([&numbered]).collect();
+        self.write_with(super::staged::batch(&layers), &options)?;
+        self.inner.epoch.store(epoch, Ordering::Release);
+        Ok(())
     }
 
     /// Last step: the closing layer is gone, since RocksDB has its rows.
     pub(crate) fn thaw(&self, frozen: Frozen) {
-        let closed = self.layers_mut().closing.take();
+        let mut layers = self.layers_mut();
+        let closed = (layers.closing.take(), std::mem::take(&mut layers.moved_closing));
+        drop(layers);
         // The maps may be large: they are freed outside of the lock.
         drop((closed, frozen));
     }
@@ -302,7 +389,7 @@ mod tests {
         let turn = store.begin_epochs(vec![]).unwrap();
         let mut rows = Rows::default();
         rows.set(&[0, 0, 0, 1, 7], Some(&[1]));
-        store.publish(Some(turn), rows, None).unwrap();
+        assert!(store.publish(Some(turn), &[], rows, None).unwrap());
         let frozen = store.freeze().unwrap();
         (store, turn, frozen)
     }
@@ -334,10 +421,10 @@ mod tests {
         store.finish_epochs(dropped, false).unwrap_err();
         let mut rows = Rows::default();
         rows.set(&[0, 0, 0, 1, 8], Some(&[1]));
-        store.publish(Some(dropped), rows, None).unwrap_err();
+        store.publish(Some(dropped), &[], rows, None).unwrap_err();
         // Nor is the next one ended by it.
         store.drop_epochs(dropped);
-        store.publish(Some(next), Rows::default(), None).unwrap();
+        assert!(store.publish(Some(next), &[], Rows::default(), None).unwrap());
         assert!(store.end_epochs());
         assert!(store.get(&[0, 0, 0, 1, 7]).unwrap().is_none());
         assert!(store.get(&[0, 0, 0, 1, 8]).unwrap().is_none());
@@ -348,7 +435,7 @@ mod tests {
         let (store, turn, frozen) = closing();
         store.write_frozen(&frozen, false).unwrap();
         store.thaw(frozen);
-        store.publish_outside(1, |rows| rows.set(&[0, 0, 0, 1, 8], Some(&[2]))).unwrap().unwrap();
+        store.write_outside(1, |rows| rows.set(&[0, 0, 0, 1, 8], Some(&[2])), || Ok(())).unwrap();
         assert!(!store.end_epochs());
         store.finish_epochs(turn, false).unwrap();
         assert_eq!(store.get(&[0, 0, 0, 1, 7]).unwrap().as_deref(), Some(&[1][..]));

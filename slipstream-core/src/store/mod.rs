@@ -1,7 +1,7 @@
 //! Stores: one RocksDB database each, in which caches keep their rows.
 //!
 //! ```text
-//! Store ── catalogue (id 0): name ─▶ id, formats
+//! Store ── catalogue (id 0): name ─▶ id, formats; identity, epoch, positions
 //!   │
 //!   └── one key space:  id │ key ─▶ value          Table, one to a cache: cursors kept for look-ups
 //!                                   ▲
@@ -23,10 +23,12 @@ mod database;
 mod epoch;
 mod error;
 mod format;
+mod identity;
 mod merge;
 mod open;
 mod options;
 mod positions;
+mod reads;
 mod rows;
 mod scratch;
 mod staged;
@@ -37,7 +39,7 @@ mod tests;
 
 use std::fmt;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rocksdb::{DBPinnableSlice, ReadOptions, WriteBatch, WriteOptions};
@@ -49,13 +51,16 @@ pub(crate) use cursor::Lent;
 pub(crate) use database::any_is_open;
 #[cfg(test)]
 pub(crate) use epoch::Frozen;
+use epoch::Layers;
 pub(crate) use epoch::TurnNumber;
 pub use error::StoreError;
 pub use format::ValueFormat;
+pub use identity::{StoreId, StoreIdError};
 pub(crate) use merge::{Below, Direction, Taken, step, visible};
-pub(crate) use rows::{Found, Rows};
+pub(crate) use reads::Read;
+pub(crate) use rows::{Bytes, Found, Rows};
 pub(crate) use scratch::Scratch;
-pub(crate) use staged::Staged;
+pub(crate) use staged::{Staged, StagedThen};
 pub(crate) use table::Table;
 
 use crate::key::Key;
@@ -101,6 +106,9 @@ struct Inner {
     /// The absolute path, or a name for a store in memory.
     name: Arc<Path>,
     in_memory: bool,
+    id: StoreId,
+    /// The number of the last commit. Changed while a batch is written, by one at a time.
+    epoch: AtomicU64,
     read: ReadOptions,
     write: WriteOptions,
     /// How many idle cursors a cache keeps: one for each thread that may look up at the same time.

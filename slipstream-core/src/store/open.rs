@@ -8,7 +8,7 @@
 //! Invariant: RocksDB begins a new database only where there is none.
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rocksdb::{DB, Env, ReadOptions};
@@ -16,7 +16,7 @@ use rocksdb::{DB, Env, ReadOptions};
 use super::catalogue::Catalogue;
 use super::claim::Claim;
 use super::database::Database;
-use super::{Inner, Store, StoreError, options};
+use super::{Inner, Store, StoreError, identity, options};
 
 /// More idle cursors than this are kept for no cache, however many processors there are.
 const MOST_CURSORS: usize = 16;
@@ -68,11 +68,14 @@ impl Store {
 
     fn of(db: Database, name: Arc<Path>, in_memory: bool) -> Result<Self, StoreError> {
         let catalogue = Mutex::new(Catalogue::open(&db, &name, in_memory)?);
+        let (id, epoch) = identity::read(&db, &name, in_memory)?;
         let kept_cursors = std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, MOST_CURSORS));
         let inner = Inner {
             db: Arc::new(db),
             name,
             in_memory,
+            id,
+            epoch: AtomicU64::new(epoch),
             read: ReadOptions::default(),
             write: options::write(in_memory),
             kept_cursors,

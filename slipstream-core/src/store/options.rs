@@ -66,6 +66,13 @@ pub(crate) fn write(in_memory: bool) -> WriteOptions {
     options
 }
 
+/// Options of a write that is on the disk when it returns.
+pub(crate) fn durable(in_memory: bool) -> WriteOptions {
+    let mut options = write(in_memory);
+    options.set_sync(!in_memory);
+    options
+}
+
 /// Options of a cursor over the keys in `from..to`.
 pub(crate) fn cursor(from: &[u8], to: &[u8]) -> ReadOptions {
     let mut options = ReadOptions::default();

@@ -49,6 +49,11 @@ impl Rows {
         self.rows.insert(Bytes::from(key), value.map(Bytes::from));
     }
 
+    /// The same with a key and a value that are shared already.
+    pub(crate) fn put(&mut self, key: Bytes, value: Option<Bytes>) {
+        self.rows.insert(key, value);
+    }
+
     /// Drops the rows of a cache, and hides those below.
     pub(crate) fn clear(&mut self, cache: u32) {
         self.rows.retain(|key, _| table_of(key) != cache);

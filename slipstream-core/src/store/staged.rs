@@ -6,15 +6,15 @@
 //!                        ──clear──▶ nothing
 //! ```
 //!
-//! Invariants: all rows are of one store; publication writes all of them or none, and a failed one
-//! leaves them here; a clone of the rows ([`Staged::rows`]) never changes, so an iterator, or a
+//! Invariants: all rows are of one store; publication writes all of them or none; what was read to make
+//! a row is remembered as long as the row; a clone of the rows ([`Staged::rows`]) never changes, so an iterator, or a
 //! savepoint, is such a clone.
 use std::sync::Arc;
 
 use rocksdb::WriteBatch;
 
-use super::rows::Rows;
-use super::{ID_BYTES, Store, StoreError};
+use super::rows::{Bytes, Rows};
+use super::{ID_BYTES, Read, Store, StoreError};
 
 /// What a row adds to a write batch besides its key and value: a tag and two lengths.
 const ROW_BYTES: usize = 8;
@@ -26,11 +26,13 @@ const BATCH_BYTES: usize = 12;
 pub(crate) struct Staged {
     store: Store,
     rows: Arc<Rows>,
+    /// What was read to make some of the rows. None without rows.
+    reads: Vec<Read>,
 }
 
 impl Staged {
     pub(crate) fn new(store: &Store) -> Self {
-        Self { store: store.clone(), rows: Arc::default() }
+        Self { store: store.clone(), rows: Arc::default(), reads: Vec::new() }
     }
 
     /// The rows, if they are for this store and there are any.
@@ -51,12 +53,46 @@ impl Staged {
         Ok(())
     }
 
+    /// Sets the row that was made of what was read, which is checked when it is published.
+    pub(crate) fn update(
+        &mut self,
+        store: &Store,
+        read: Read,
+        value: Option<Bytes>,
+    ) -> Result<(), StoreError> {
+        self.change(store, |rows| rows.put(Arc::clone(read.key()), value))?;
+        self.reads.push(read);
+        Ok(())
+    }
+
     pub(crate) fn store(&self) -> &Store {
         &self.store
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
+    }
+
+    /// What was read below these rows to make some of them.
+    pub(crate) fn reads(&self) -> &[Read] {
+        &self.reads
+    }
+
+    /// The message is published.
+    pub(crate) fn forget_reads(&mut self) {
+        self.reads.clear();
+    }
+
+    /// These rows as they are now. Costs little: they are copied when the next is written.
+    pub(crate) fn savepoint(&self) -> StagedThen {
+        StagedThen { store: self.store.clone(), rows: Arc::clone(&self.rows), reads: self.reads.len() }
+    }
+
+    /// Forgets the rows since, and what was read for them.
+    pub(crate) fn roll_back_to(&mut self, then: &StagedThen) {
+        self.store = then.store.clone();
+        self.rows = Arc::clone(&then.rows);
+        self.reads.truncate(then.reads);
     }
 
     /// Takes all rows, to publish them. Their place is used again by the next message.
@@ -67,6 +103,14 @@ impl Staged {
             None => Arc::unwrap_or_clone(std::mem::take(&mut self.rows)),
         }
     }
+}
+
+/// The rows of a message at an earlier moment.
+#[derive(Debug, Clone)]
+pub(crate) struct StagedThen {
+    store: Store,
+    rows: Arc<Rows>,
+    reads: usize,
 }
 
 /// All rows of these layers, of which none hides another's, as one batch.

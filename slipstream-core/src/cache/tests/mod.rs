@@ -32,14 +32,18 @@ impl Message {
         transaction::during(&mut self.0, f)
     }
 
-    fn publish(&mut self) -> Result<(), StoreError> {
-        let Some(staged) = self.0.as_mut().and_then(|tx| tx.staged.as_mut()) else { return Ok(()) };
-        staged.store().clone().publish(None, staged.take(), None)
+    /// Answers false where it has to run again.
+    fn publish(&mut self) -> Result<bool, StoreError> {
+        let Some(staged) = self.0.as_mut().and_then(|tx| tx.staged.as_mut()) else { return Ok(true) };
+        let rows = staged.take();
+        let published = staged.store().publish(None, staged.reads(), rows, None)?;
+        staged.forget_reads();
+        Ok(published)
     }
 
     fn roll_back(&mut self) {
-        if let Some(staged) = self.0.as_mut().and_then(|tx| tx.staged.as_mut()) {
-            staged.take();
+        if let Some(transaction) = &mut self.0 {
+            transaction.roll_back();
         }
     }
 }

@@ -3,7 +3,7 @@ use std::error::Error;
 use serde::{Deserialize, Serialize};
 
 use super::super::*;
-use crate::Cache;
+use crate::{Cache, Position};
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Before {
@@ -104,17 +104,27 @@ fn the_rows_of_a_store_are_these_bytes() {
     let numbers = store.cache::<(String, i8), Before>("numbers").unwrap();
     let texts: Cache<u16, String> = store.cache_as("texts", ValueFormat::Json).unwrap();
     texts.insert(&258, "a".to_owned()).unwrap();
+    let turn = store.begin_epochs(vec!["s".into()]).unwrap();
     numbers.insert(&("b", -1), Before { a: 7 }).unwrap();
+    let at = Position::new(3, 4).with_check(5);
+    assert!(store.publish(Some(turn), &[], Rows::default(), Some(((0, 3), at))).unwrap());
+    store.write_frozen(&store.freeze().unwrap(), false).unwrap();
+    store.set_owner("sky").unwrap();
+    let id = u128::from_str_radix(&store.id().to_string(), 16).unwrap();
     let row = |id: u8, keys: &str, values: &str| {
         let text = |text: &str| [&[0xa0 | u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
         let fields =
             [text("id"), vec![id], text("layout"), vec![1], text("keys"), text(keys), text("values")];
         [vec![0x84], fields.concat(), text(values)].concat()
     };
-    let expected: [(&[u8], Vec<u8>); 5] = [
+    let expected: [(&[u8], Vec<u8>); 9] = [
         (b"\0\0\0\0\0", b"slipstream\0\0\0\x01".to_vec()),
         (b"\0\0\0\0\x01numbers", row(1, "(string,i8)", "messagepack")),
         (b"\0\0\0\0\x01texts", row(2, "u16", "json")),
+        (b"\0\0\0\0\x02s\0\x01\x80\0\0\x03", [5_u64.to_be_bytes(), 5_u64.to_be_bytes()].concat()),
+        (b"\0\0\0\0\x04\0", id.to_be_bytes().to_vec()),
+        (b"\0\0\0\0\x04\x01", 1_u64.to_be_bytes().to_vec()),
+        (b"\0\0\0\0\x04\x02", b"sky".to_vec()),
         (b"\0\0\0\x01b\0\x01\x7f", vec![0x81, 0xa1, b'a', 7]),
         (b"\0\0\0\x02\x01\x02", b"\"a\"".to_vec()),
     ];
