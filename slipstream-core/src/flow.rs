@@ -2,12 +2,11 @@
 use crate::{
     BoxError, Mount,
     builder::Attach,
-    commit::{Commit, Settings},
+    commit::{Commit, Demand, Settings},
     error::{Error, panic_message},
     position::Positions,
     route::{Drive, Routes, Shared},
     sink::Flush,
-    stop::Stop,
 };
 use futures::future::BoxFuture;
 use std::{
@@ -15,7 +14,10 @@ use std::{
     fmt,
     future::Future,
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll},
     time::Duration,
 };
@@ -24,9 +26,12 @@ use tokio::{
     task::{Id, JoinError, JoinSet},
 };
 
+mod handle;
 #[cfg(test)]
 #[cfg(feature = "rocksdb")]
 mod tests;
+
+pub use handle::FlowHandle;
 
 type Mounting<C> = Box<dyn for<'c> FnOnce(&'c C, &mut Routes<'c, C>) -> Result<(), BoxError> + Send>;
 
@@ -38,6 +43,7 @@ pub struct Flow<C> {
     name: Option<String>,
     settings: Settings,
     keeping: Keeping,
+    handle: FlowHandle,
 }
 
 impl<C> fmt::Debug for Flow<C> {
@@ -56,7 +62,13 @@ impl<C: 'static> Default for Flow<C> {
 impl<C: 'static> Flow<C> {
     /// A flow without handlers, which ends at once when it is run.
     pub fn new() -> Self {
-        Flow { mounts: Vec::new(), name: None, settings: Settings::default(), keeping: Keeping::default() }
+        Flow {
+            mounts: Vec::new(),
+            name: None,
+            settings: Settings::default(),
+            keeping: Keeping::default(),
+            handle: FlowHandle::default(),
+        }
     }
 
     /// Adds the handler that `#[handle]` made of a function.
@@ -116,9 +128,16 @@ impl<C: 'static> Flow<C> {
         self
     }
 
-    /// Runs until all sources have ended, over a context or an `Arc` of one (keep a clone to look
-    /// into it afterwards). Each source is read by a task of its own; each message goes through the
-    /// handlers of its source before the next one begins.
+    /// A handle to stop the flow with, or to make it commit, from wherever it is needed, its handlers
+    /// included.
+    #[must_use]
+    pub fn handle(&self) -> FlowHandle {
+        self.handle.clone()
+    }
+
+    /// Runs until all sources have ended, or a [handle](FlowHandle::stop) stops it, over a context or
+    /// an `Arc` of one (keep a clone to look into it afterwards). Each source is read by a task of its
+    /// own; each message goes through the handlers of its source before the next one begins.
     ///
     /// To read one source before another, run two flows one after the other over clones of one `Arc`.
     ///
@@ -161,8 +180,8 @@ impl<C> Future for Run<C> {
     type Output = Result<(), BoxError>;
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         if let Some((flow, context)) = self.begins.take() {
-            let Flow { mounts, name, settings, keeping } = flow;
-            let running = Running::start(Starting { mounts, settings, keeping }, &context);
+            let Flow { mounts, name, settings, keeping, handle } = flow;
+            let running = Running::start(Starting { mounts, settings, keeping, handle }, &context);
             self.runs = Some(Box::pin(async move {
                 let ended = match running {
                     Ok(mut running) => running.run().await,
@@ -187,6 +206,7 @@ struct Starting<C> {
     mounts: Vec<(String, Mounting<C>)>,
     settings: Settings,
     keeping: Keeping,
+    handle: FlowHandle,
 }
 
 /// Where a flow keeps its state and positions: the store it was given, and those of its sinks, which
@@ -252,6 +272,7 @@ impl Keeping {
 /// A flow whose sources are being read.
 struct Running {
     shared: Arc<Shared>,
+    demand: Arc<Demand>,
     tasks: JoinSet<Result<(), Error>>,
     origins: HashMap<Id, String>,
     sinks: Vec<Arc<dyn Flush>>,
@@ -264,6 +285,7 @@ impl Drop for Running {
         self.shared.stop.set();
         #[cfg(feature = "rocksdb")]
         self.shared.commit.abandon();
+        self.demand.dropped();
     }
 }
 
@@ -274,7 +296,11 @@ impl Running {
             mount(context, &mut routes).map_err(|cause| Error::Start { handler, cause })?;
         }
         let commit = flow.keeping.open(flow.settings, &mut routes)?;
-        let shared = Arc::new(Shared { stop: Stop::default(), commit });
+        let FlowHandle { stop, demand } = flow.handle;
+        // Before the first handler, which may ask for a commit.
+        demand.runs();
+        let commit = commit.on_demand(Arc::clone(&demand));
+        let shared = Arc::new(Shared { stop, commit });
         let (routes, sinks) = routes.into_parts();
         let (mut tasks, mut origins) = (JoinSet::new(), HashMap::new());
         for (source, route) in (0..).zip(routes) {
@@ -283,22 +309,27 @@ impl Running {
             let task = tasks.spawn(route.run(Arc::clone(context), drive));
             origins.insert(task.id(), origin);
         }
-        Ok(Running { shared, tasks, origins, sinks })
+        Ok(Running { shared, demand, tasks, origins, sinks })
     }
 
     /// Reads the sources to their end, and commits meanwhile; the first error stops the flow.
     async fn run(&mut self) -> Result<(), Error> {
-        let Running { shared, tasks, origins, sinks } = self;
+        let Running { shared, tasks, origins, sinks, .. } = self;
         let (done, ended) = oneshot::channel();
+        let source_failed = AtomicBool::new(false);
         let sources = async {
-            let failed = all_ended(tasks, origins, &shared.stop).await;
+            let failed = all_ended(tasks, origins, || {
+                source_failed.store(true, Ordering::Relaxed);
+                shared.stop.set();
+            });
+            let failed = failed.await;
             // Nobody listens any more where a commit has failed.
             let _ = done.send(());
             failed
         };
         let commits = async {
             let kept = shared.commit.keep(sinks, ended).await;
-            let is_first = kept.is_err() && !shared.stop.is_set();
+            let is_first = kept.is_err() && !source_failed.load(Ordering::Relaxed);
             if kept.is_err() {
                 shared.stop.set();
             }
@@ -318,16 +349,16 @@ impl Running {
     }
 }
 
-/// Waits for all sources; the first error stops the others.
+/// Waits for all sources; an error is to `stop` the others.
 async fn all_ended(
     tasks: &mut JoinSet<Result<(), Error>>,
     origins: &HashMap<Id, String>,
-    stop: &Stop,
+    stop: impl Fn(),
 ) -> Option<Error> {
     let mut first = None;
     while let Some(ended) = tasks.join_next().await {
         let Err(error) = ended.unwrap_or_else(|error| Err(panicked(error, origins))) else { continue };
-        stop.set();
+        stop();
         if first.is_none() {
             first = Some(error);
         } else {

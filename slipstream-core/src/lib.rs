@@ -34,8 +34,9 @@ mod timestamp;
 pub use builder::source;
 #[cfg(feature = "rocksdb")]
 pub use cache::Cache;
+pub use commit::CommitError;
 pub use error::{BoxError, Error, Result};
-pub use flow::{Flow, IntoContext, Run};
+pub use flow::{Flow, FlowHandle, IntoContext, Run};
 pub use handler::Handler;
 pub use item::FromItem;
 pub use key::{AsKey, Distance, Key, KeyError, PrefixOf};

@@ -3,6 +3,7 @@
 mod builder;
 mod commits;
 mod failing;
+mod handle;
 mod messages;
 mod parameters;
 mod pipes;
