@@ -2,7 +2,7 @@
 use crate::{
     BoxError, Mount,
     builder::Attach,
-    commit::{Commit, Settings},
+    commit::{Commit, Demand, Settings},
     error::{Error, panic_message},
     route::{Ready, Routes, Shared, Start},
     sink::Flush,
@@ -14,7 +14,10 @@ use std::{
     fmt,
     future::Future,
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll},
     time::Duration,
 };
@@ -23,6 +26,7 @@ use tokio::{
     task::{Id, JoinError, JoinSet},
 };
 
+mod handle;
 mod keeping;
 #[cfg(feature = "rocksdb")]
 mod lost;
@@ -30,6 +34,7 @@ mod lost;
 #[cfg(feature = "rocksdb")]
 mod tests;
 
+pub use handle::FlowHandle;
 #[cfg(feature = "rocksdb")]
 pub use lost::{LostState, OnLostState};
 
@@ -45,6 +50,7 @@ pub struct Flow<C> {
     name: Option<String>,
     settings: Settings,
     keeping: Keeping,
+    handle: FlowHandle,
 }
 
 impl<C> fmt::Debug for Flow<C> {
@@ -63,7 +69,13 @@ impl<C: 'static> Default for Flow<C> {
 impl<C: 'static> Flow<C> {
     /// A flow without handlers, which ends at once when it is run.
     pub fn new() -> Self {
-        Flow { mounts: Vec::new(), name: None, settings: Settings::default(), keeping: Keeping::default() }
+        Flow {
+            mounts: Vec::new(),
+            name: None,
+            settings: Settings::default(),
+            keeping: Keeping::default(),
+            handle: FlowHandle::default(),
+        }
     }
 
     /// Adds the handler that `#[handle]` made of a function.
@@ -135,9 +147,16 @@ impl<C: 'static> Flow<C> {
         self
     }
 
-    /// Runs until all sources have ended, over a context or an `Arc` of one (keep a clone to look
-    /// into it afterwards). Each source is read by a task of its own; each message goes through the
-    /// handlers of its source before the next one begins.
+    /// A handle to stop the flow with, or to make it commit, from wherever it is needed, its handlers
+    /// included.
+    #[must_use]
+    pub fn handle(&self) -> FlowHandle {
+        self.handle.clone()
+    }
+
+    /// Runs until all sources have ended, or a [handle](FlowHandle::stop) stops it, over a context or
+    /// an `Arc` of one (keep a clone to look into it afterwards). Each source is read by a task of its
+    /// own; each message goes through the handlers of its source before the next one begins.
     ///
     /// To read one source before another, run two flows one after the other over clones of one `Arc`.
     ///
@@ -180,8 +199,8 @@ impl<C> Future for Run<C> {
     type Output = Result<(), BoxError>;
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         if let Some((flow, context)) = self.begins.take() {
-            let Flow { mounts, name, settings, keeping } = flow;
-            let starting = Starting { mounts, name: name.clone(), settings, keeping };
+            let Flow { mounts, name, settings, keeping, handle } = flow;
+            let starting = Starting { mounts, name: name.clone(), settings, keeping, handle };
             let opening = Opening::mount(starting, &context);
             self.runs = Some(Box::pin(async move {
                 let ended = async { opening?.open().await?.run().await };
@@ -205,6 +224,7 @@ struct Starting<C> {
     name: Option<String>,
     settings: Settings,
     keeping: Keeping,
+    handle: FlowHandle,
 }
 
 /// A flow whose store is known and whose sources with positions are still to be opened. Here its context's
@@ -214,6 +234,7 @@ struct Opening {
     routes: Vec<Box<dyn Ready>>,
     sinks: Vec<Arc<dyn Flush>>,
     resuming: Resuming,
+    handle: FlowHandle,
 }
 
 impl Opening {
@@ -225,12 +246,12 @@ impl Opening {
         let (commit, resuming) = flow.keeping.begin(flow.settings, flow.name.as_deref(), &routes)?;
         routes.open()?;
         let (routes, sinks) = routes.over(context);
-        Ok(Opening { commit, routes, sinks, resuming })
+        Ok(Opening { commit, routes, sinks, resuming, handle: flow.handle })
     }
 
     /// Opens the sources with positions where they go on, and begins to read.
     async fn open(self) -> Result<Running, Error> {
-        let Opening { commit, mut routes, sinks, resuming } = self;
+        let Opening { commit, mut routes, sinks, resuming, handle: FlowHandle { stop, demand } } = self;
         let starts = resuming.positions(&commit).await?;
         // Before the first handler, which may ask its source where it is.
         let links = resuming.link();
@@ -239,7 +260,10 @@ impl Opening {
                 route.open(start)?;
             }
         }
-        let shared = Arc::new(Shared { stop: Stop::default(), commit });
+        // Before the first handler, which may ask for a commit.
+        demand.runs();
+        let commit = commit.on_demand(Arc::clone(&demand));
+        let shared = Arc::new(Shared { stop, commit });
         let mut tasks = Tasks::default();
         for (source, route) in (0..).zip(routes) {
             let (origin, is_inner) = (route.origin().to_owned(), route.is_inner());
@@ -252,13 +276,14 @@ impl Opening {
                 }
             }
         }
-        Ok(Running { shared, tasks, sinks, _links: links })
+        Ok(Running { shared, demand, tasks, sinks, _links: links })
     }
 }
 
 /// A flow whose sources are being read.
 struct Running {
     shared: Arc<Shared>,
+    demand: Arc<Demand>,
     tasks: Tasks,
     sinks: Vec<Arc<dyn Flush>>,
     /// Dropped when all else has ended.
@@ -282,6 +307,7 @@ impl Drop for Running {
         self.shared.stop.set();
         #[cfg(feature = "rocksdb")]
         self.shared.commit.abandon();
+        self.demand.dropped();
     }
 }
 
@@ -290,15 +316,20 @@ impl Running {
     async fn run(&mut self) -> Result<(), Error> {
         let Running { shared, tasks, sinks, .. } = self;
         let (done, ended) = oneshot::channel();
+        let source_failed = AtomicBool::new(false);
         let sources = async {
-            let failed = tasks.all_ended(&shared.stop).await;
+            let failed = tasks.all_ended(|| {
+                source_failed.store(true, Ordering::Relaxed);
+                shared.stop.set();
+            });
+            let failed = failed.await;
             // Nobody listens any more where a commit has failed.
             let _ = done.send(());
             failed
         };
         let commits = async {
             let kept = shared.commit.keep(sinks, ended).await;
-            let is_first = kept.is_err() && !shared.stop.is_set();
+            let is_first = kept.is_err() && !source_failed.load(Ordering::Relaxed);
             if kept.is_err() {
                 shared.stop.set();
             }
@@ -330,8 +361,8 @@ impl Default for Tasks {
 }
 
 impl Tasks {
-    /// Waits for all sources; the first error stops the others.
-    async fn all_ended(&mut self, stop: &Stop) -> Option<Error> {
+    /// Waits for all sources; an error is to `stop` the others.
+    async fn all_ended(&mut self, stop: impl Fn()) -> Option<Error> {
         let mut first = None;
         while let Some(ended) = self.running.join_next_with_id().await {
             let (id, ended) = match ended {
@@ -343,7 +374,7 @@ impl Tasks {
                 self.others_ended.set();
             }
             let Err(error) = ended else { continue };
-            stop.set();
+            stop();
             if first.is_none() {
                 first = Some(error);
             } else {

@@ -38,8 +38,9 @@ pub use builder::source;
 #[cfg(feature = "rocksdb")]
 pub use cache::Cache;
 pub use channel::{Channel, Closed};
+pub use commit::CommitError;
 pub use error::{BoxError, Error, Result};
-pub use flow::{Flow, IntoContext, Run};
+pub use flow::{Flow, FlowHandle, IntoContext, Run};
 #[cfg(feature = "rocksdb")]
 pub use flow::{LostState, OnLostState};
 pub use handler::Handler;

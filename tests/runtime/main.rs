@@ -4,6 +4,7 @@ mod builder;
 mod channels;
 mod commits;
 mod failing;
+mod handle;
 mod messages;
 mod parameters;
 mod pipes;

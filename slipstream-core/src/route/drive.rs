@@ -48,7 +48,7 @@ pub(crate) struct Drive {
 /// What the routes of one flow share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) stop: Stop,
+    pub(crate) stop: Arc<Stop>,
     pub(crate) commit: Commit,
 }
 

@@ -102,7 +102,8 @@ impl<C> Routes<'_, C> {
     /// The routes, by the numbers of their sources, and the sinks to flush.
     pub(crate) fn over(mut self, context: &Arc<C>) -> (Vec<Box<dyn Ready>>, Vec<Arc<dyn Flush>>) {
         let inner: Inside<C> = self.routes.iter_mut().filter_map(|(_, route)| route.inner()).collect();
-        let over = |(_, route): (_, Box<dyn AnyRoute<C>>)| route.over(Arc::clone(context), Arc::clone(&inner));
+        let over =
+            |(_, route): (_, Box<dyn AnyRoute<C>>)| route.over(Arc::clone(context), Arc::clone(&inner));
         (self.routes.into_iter().map(over).collect(), self.flushes)
     }
 }

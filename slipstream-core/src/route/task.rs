@@ -160,7 +160,8 @@ impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> Ready for Over<
         }
         let origin: Arc<str> = Arc::from(route.origin.as_str());
         let drive = Drive { shared: Arc::clone(&shared), source, control };
-        let worker = Worker { origin: Arc::clone(&origin), context, inner, handlers: route.handlers(), drive };
+        let worker =
+            Worker { origin: Arc::clone(&origin), context, inner, handlers: route.handlers(), drive };
         match seekable.map_or(1, |source| source.concurrency()) {
             0 | 1 => vec![worker.run(feed).boxed()],
             workers => {
