@@ -2,8 +2,8 @@
 use crate::typed;
 use futures::{Stream, StreamExt, stream};
 use slipstream::{
-    AsyncIterable, Cache, CommitError, Error, Flow, FlowHandle, Position, Positions, Result, Sink, Store,
-    flow, handle, source,
+    AsyncIterable, Cache, CommitError, Error, Flow, FlowHandle, Position, Positions, Result, Seekable, Seeks,
+    Sink, Store, flow, handle, source,
 };
 use std::{
     fs,
@@ -32,16 +32,21 @@ const ENDLESS: Numbers = Numbers(0..i64::MAX);
 
 impl AsyncIterable for Numbers {
     type Item = i64;
-    const POSITIONS: bool = true;
     fn open(&self) -> impl Stream<Item = i64> + Send + 'static {
         self.open_at(Positions::default()).map(|(_, n)| n)
     }
+    fn identity(&self) -> Option<String> {
+        Some("numbers".to_owned())
+    }
+    fn seeks(&self) -> Option<Seeks<i64>> {
+        Some(Seeks::new(self))
+    }
+}
+
+impl Seekable for Numbers {
     fn open_at(&self, start: Positions) -> impl Stream<Item = (Position, i64)> + Send + 'static {
         let numbers = start.next(0).unwrap_or(0)..self.0.end;
         stream::iter(numbers).map(|n| (Position::new(0, n), n)).chain(stream::pending())
-    }
-    fn identity(&self) -> Option<String> {
-        Some("numbers".to_owned())
     }
 }
 
