@@ -1,10 +1,14 @@
 //! What a cache promises, by kind: single calls, messages, and (against a model) all of them mixed.
 mod calls;
+mod locks;
 mod message;
 mod model;
+mod update;
 
 use super::*;
-use crate::transaction::{self, Transaction};
+use crate::commit::{Commit, Published, Settings};
+use crate::store::Frozen;
+use crate::transaction::{self, Savepoint, Transaction};
 
 type Rows<K, V> = Result<Vec<(K, V)>, StoreError>;
 
@@ -17,6 +21,11 @@ fn rows<K: Key + PartialEq + fmt::Debug, V: DeserializeOwned + PartialEq + fmt::
     backwards.reverse();
     assert_eq!(forwards, backwards);
     forwards
+}
+
+/// The commits of a flow over a store.
+fn commit(store: &Store) -> Commit {
+    Commit::new(Settings::default(), Some(store.clone()), vec![Arc::from("source")]).unwrap()
 }
 
 /// A message that ends by publication or not at all.
@@ -39,6 +48,19 @@ impl Message {
         let published = staged.store().publish(None, staged.reads(), rows, None)?;
         staged.forget_reads();
         Ok(published)
+    }
+
+    /// Publishes as a route does.
+    fn publish_to(&mut self, commit: &Commit) -> Published {
+        commit.publish(self.0.as_mut().unwrap(), None).unwrap()
+    }
+
+    fn savepoint(&self) -> Savepoint {
+        self.0.as_ref().unwrap().savepoint()
+    }
+
+    fn roll_back_to(&mut self, savepoint: &Savepoint) {
+        self.0.as_mut().unwrap().roll_back_to(savepoint);
     }
 
     fn roll_back(&mut self) {

@@ -7,7 +7,6 @@ use std::ops::{Bound, RangeBounds};
 use proptest::prelude::*;
 
 use super::*;
-use crate::store::Frozen;
 
 type At = (String, i8);
 type Map = BTreeMap<At, u32>;
