@@ -2,6 +2,7 @@
 mod calls;
 mod locks;
 mod message;
+mod messages;
 mod model;
 mod update;
 
@@ -29,12 +30,17 @@ fn commit(store: &Store) -> Commit {
 }
 
 /// A message that ends by publication or not at all.
-#[derive(Default)]
 struct Message(Option<Box<Transaction>>);
+
+impl Default for Message {
+    fn default() -> Self {
+        Self(Some(Box::default()))
+    }
+}
 
 impl Message {
     fn new() -> Self {
-        Self(Some(Box::default()))
+        Self::default()
     }
 
     fn handle<R>(&mut self, f: impl FnOnce() -> R) -> R {
