@@ -189,11 +189,22 @@ impl Commit {
         moved: Option<((u32, i32), Position)>,
     ) -> Result<Published, BoxError> {
         #[cfg(feature = "rocksdb")]
-        if moved.is_some() || transaction.staged.is_some() {
-            return self.publish_rows(transaction, moved);
+        {
+            let mut published = Published::Whole;
+            if moved.is_some() || transaction.staged.is_some() {
+                published = self.publish_rows(transaction, moved)?;
+            }
+            // Others with a lock on these keys see them now. A message that runs again lets go by itself.
+            if published == Published::Whole {
+                transaction.locks.release();
+            }
+            Ok(published)
         }
-        let _ = (transaction, moved);
-        Ok(Published::Whole)
+        #[cfg(not(feature = "rocksdb"))]
+        {
+            let _ = (transaction, moved);
+            Ok(Published::Whole)
+        }
     }
 
     #[cfg(feature = "rocksdb")]
