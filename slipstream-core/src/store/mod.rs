@@ -17,6 +17,7 @@
 //!
 //! Deliberately absent: a choice of another engine behind a trait, since [`Store`] is one concrete type.
 mod catalogue;
+mod changes;
 mod claim;
 mod cursor;
 mod database;
@@ -48,6 +49,7 @@ use rocksdb::{DBPinnableSlice, ReadOptions, WriteBatch, WriteOptions};
 use catalogue::Catalogue;
 use database::Database;
 
+pub(crate) use changes::Change;
 pub(crate) use cursor::Lent;
 pub(crate) use database::any_is_open;
 #[cfg(test)]
