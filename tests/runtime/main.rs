@@ -9,6 +9,7 @@ mod pipes;
 mod routes;
 mod shapes;
 mod sinks;
+mod sources;
 
 use std::sync::{Arc, Mutex};
 
