@@ -134,6 +134,14 @@ impl Log {
     fn len(&self) -> usize {
         self.0.lock().unwrap().len()
     }
+    /// Waits until so many messages have begun.
+    async fn has(&self, count: usize) {
+        let began = std::time::Instant::now();
+        while self.len() < count {
+            assert!(began.elapsed() < Duration::from_secs(30), "it hangs at {:?}", self.take());
+            tokio::task::yield_now().await;
+        }
+    }
 }
 
 fn lines(partition: i32, offsets: std::ops::Range<i64>) -> Vec<String> {
@@ -268,15 +276,15 @@ async fn after_a_pause_a_seek_and_a_resume_in_any_order_the_next_message_is_the_
         let run = tokio::spawn(flow.run(()));
         let paused =
             order.iter().rposition(|step| *step == Pause) > order.iter().rposition(|step| *step == Resume);
-        memory.stands_at(11).await;
         if paused {
+            memory.stands_at(11).await;
             for _ in 0..100 {
                 tokio::task::yield_now().await;
             }
             assert_eq!(log.len(), 11, "{order:?}, in bursts of {burst}: paused");
             control.resume();
         }
-        memory.stands_at(to + 8).await;
+        log.has(20).await;
         run.abort();
         assert!(run.await.is_err());
         let expected = [lines(0, 0..11), lines(0, to..to + 9)].concat();
@@ -322,9 +330,7 @@ async fn a_source_that_has_nothing_is_woken_by_a_seek() -> Result<()> {
     memory.stands_at(5).await;
     waiting.0.control.seek(0, 1);
     waiting.0.control.seek(0, 2);
-    while log.len() < 8 {
-        tokio::task::yield_now().await;
-    }
+    log.has(8).await;
     run.abort();
     assert_eq!(log.take(), ["0", "1", "2", "3", "4", "2", "3", "4"]);
     Ok(())
@@ -368,9 +374,7 @@ async fn the_start_is_stored_before_the_first_message_and_asked_once() -> Result
     let dropped = reading(&store, &Numbers::new([10, 10], &memory), &log, |_| false).run(());
     // The flow is dropped while its first message is in hand.
     let dropped = tokio::spawn(dropped);
-    while log.len() == 0 {
-        tokio::task::yield_now().await;
-    }
+    log.has(1).await;
     dropped.abort();
     assert!(dropped.await.is_err());
     assert_eq!(log.take(), ["0/5"]);

@@ -112,7 +112,7 @@ impl<'c, C: Send + Sync + 'static> Routes<'c, C> {
     fn read<I: Clone + Send + Sync + 'static>(
         &mut self,
         identity: Identity,
-        name: Option<SourceName>,
+        #[cfg_attr(not(feature = "rocksdb"), expect(unused_variables))] name: Option<SourceName>,
         origin: &str,
         seeks: Option<Seeks<I>>,
         open: impl FnOnce() -> Box<dyn Feed<I>> + 'c,
@@ -124,7 +124,14 @@ impl<'c, C: Send + Sync + 'static> Routes<'c, C> {
                 None => Some(Box::new(|| Box::new(open()))),
             });
             let origin = origin.to_owned();
-            let route = Route::<C, I> { origin, name, seeks, feed: None, handlers: Vec::new() };
+            let route = Route::<C, I> {
+                origin,
+                #[cfg(feature = "rocksdb")]
+                name,
+                seeks,
+                feed: None,
+                handlers: Vec::new(),
+            };
             self.routes.push((identity, Box::new(route)));
             self.routes.len() - 1
         });
@@ -273,6 +280,7 @@ pub(crate) trait AnyRoute<C>: Send {
     /// The source as the attribute names it.
     fn origin(&self) -> &str;
     /// Its own name, under which the store keeps its positions.
+    #[cfg(feature = "rocksdb")]
     fn name(&self) -> Option<&str>;
     /// The source, if it has positions: its control, its concurrency, its marks.
     fn seeks(&self) -> Option<Arc<dyn AnySeekable>>;
@@ -316,6 +324,7 @@ impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> Ready for Over<
 
 struct Route<C, I> {
     origin: String,
+    #[cfg(feature = "rocksdb")]
     name: Option<SourceName>,
     /// If the source has positions.
     seeks: Option<Seeks<I>>,
@@ -331,6 +340,7 @@ impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> AnyRoute<C> for
     fn origin(&self) -> &str {
         &self.origin
     }
+    #[cfg(feature = "rocksdb")]
     fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }

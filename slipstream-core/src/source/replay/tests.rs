@@ -173,7 +173,7 @@ async fn what_is_no_record_is_an_error_that_names_the_line() {
     let read = sales(&file, Positions::default()).await;
     let errors: Vec<_> = read[1..].iter().map(|(_, sale)| sale.as_ref().unwrap_err()).collect();
     assert!(matches!(*errors[0].as_ref(), ReplayError::Csv { line: 3, .. }), "{:?}", errors[0]);
-    let cause = std::error::Error::source(&*errors[0]).unwrap().to_string();
+    let cause = std::error::Error::source(errors[0]).unwrap().to_string();
     assert!(cause.contains("it has 1 fields, and the header names 2"), "{cause}");
     assert!(matches!(*errors[1].as_ref(), ReplayError::Csv { line: 4, .. }), "{:?}", errors[1]);
     assert!(matches!(*errors[2].as_ref(), ReplayError::Unclosed { line: 5, .. }), "{:?}", errors[2]);
