@@ -10,6 +10,9 @@
 //! in fewer rounds. Without `--bench`, which `cargo test` does not pass, or with `--test`, each runs
 //! once over next to nothing, to show that it runs.
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
+#![allow(dead_code, reason = "no benchmark uses all of it")]
+pub(crate) mod long;
+
 use std::time::{Duration, Instant};
 
 /// How much is measured.
@@ -41,7 +44,8 @@ impl Twins {
         Twins { effort, filters, headed: false }
     }
 
-    fn wants(&self, name: &str) -> bool {
+    /// Whether what has this name is to be measured.
+    pub(crate) fn wants(&self, name: &str) -> bool {
         self.filters.is_empty() || self.filters.iter().any(|filter| name.contains(filter))
     }
 
@@ -88,8 +92,13 @@ impl Twins {
         self.print(name, &cases, &twins);
     }
 
+    /// Whether all runs once over next to nothing.
+    pub(crate) fn only_tests(&self) -> bool {
+        self.effort == Effort::Test
+    }
+
     fn print(&mut self, name: &str, cases: &[f64], twins: &[f64]) {
-        if self.effort == Effort::Test {
+        if self.only_tests() {
             println!("{name}: runs");
             return;
         }

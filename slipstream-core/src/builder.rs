@@ -2,7 +2,7 @@
 //! source comes first, so that the closure's parameter has a type; the return shapes are a closed
 //! set, since no macro sees the concrete type here.
 use crate::{
-    AsyncIterable, BoxError, Emitter, Handler, Items, Routes, Sink,
+    AsyncIterable, BoxError, Emitter, Handler, Items, OnError, Routes, Sink,
     once::{Never, Refuted},
     opaque::opaque_debug,
     output::{Itself, Nothing, Output},
@@ -42,7 +42,7 @@ pub struct Reads<S, I, W> {
     item: PhantomData<fn() -> I>,
 }
 
-impl<S, I: Send + 'static, W: Way<I>> Reads<S, I, W> {
+impl<S, I: Clone + Send + 'static, W: Way<I>> Reads<S, I, W> {
     /// One more source of the same items.
     pub fn and<N>(self, source: &N) -> Reads<(S, N), I, W>
     where
@@ -54,7 +54,7 @@ impl<S, I: Send + 'static, W: Way<I>> Reads<S, I, W> {
     pub fn pipe<F, P>(self, function: F) -> Reads<S, I, Pipes<I, P::Item>>
     where
         F: Fn(Items<W::Item>) -> P + Send + Sync + 'static,
-        P: Stream<Item: Send + 'static> + Send + 'static,
+        P: Stream<Item: Clone + Send + 'static> + Send + 'static,
     {
         Reads { sources: self.sources, way: self.way.then(pipe(function)), item: PhantomData }
     }
@@ -77,7 +77,8 @@ impl<S, I: Send + 'static, W: Way<I>> Reads<S, I, W> {
     }
     fn by<H, T>(self, handler: H) -> Handles<S, I, W, H, T> {
         let Reads { sources, way, .. } = self;
-        Handles { name: "closure", sources, way, handler, sinks: (), types: PhantomData }
+        let (sinks, on_error) = ((), OnError::stop());
+        Handles { name: "closure", sources, way, handler, sinks, on_error, types: PhantomData }
     }
 }
 
@@ -89,6 +90,7 @@ pub struct Handles<S, I, W, H, T, K = ()> {
     way: W,
     handler: H,
     sinks: K,
+    on_error: OnError,
     types: PhantomData<fn(I) -> T>,
 }
 
@@ -102,6 +104,11 @@ impl<S, I, W, H, T, K> Handles<S, I, W, H, T, K> {
     /// Names the handler, for errors; "closure" without it.
     pub fn named(mut self, name: &'static str) -> Self {
         self.name = name;
+        self
+    }
+    /// What is done when the closure fails; without it the flow stops.
+    pub fn on_error(mut self, policy: OnError) -> Self {
+        self.on_error = policy;
         self
     }
     /// One more sink, after those before.
@@ -123,8 +130,8 @@ impl<S, I, W, H, T, K> Handles<S, I, W, H, T, K> {
         self.and(R::to(sink_async(take)))
     }
     fn and<N>(self, sink: N) -> AndSink<S, I, W, H, T, K, N> {
-        let Handles { name, sources, way, handler, sinks, types } = self;
-        Handles { name, sources, way, handler, sinks: (sinks, sink), types }
+        let Handles { name, sources, way, handler, sinks, on_error, types } = self;
+        Handles { name, sources, way, handler, sinks: (sinks, sink), on_error, types }
     }
 }
 
@@ -176,7 +183,8 @@ where
     K: Sinks<T>,
 {
     fn attach(self, routes: &mut Routes<'_, C>) -> Result<(), BoxError> {
-        let handler = handled(self.name, self.handler).outputs::<_, ()>(Itself).with(self.sinks);
+        let handler = handled(self.name, self.handler).outputs::<_, ()>(Itself);
+        let handler = handler.on_error(self.on_error).with(self.sinks);
         self.sources.mount(routes, &self.way, &handler)
     }
 }
@@ -234,9 +242,9 @@ where
 /// From a source's item to what the closure takes.
 pub trait Way<I>: Send + 'static {
     /// What the closure takes.
-    type Item: Send + 'static;
+    type Item: Clone + Send + 'static;
     /// The way with one more pipe at its end.
-    fn then<J: Send + 'static>(self, pipe: Pipes<Self::Item, J>) -> Pipes<I, J>;
+    fn then<J: Clone + Send + 'static>(self, pipe: Pipes<Self::Item, J>) -> Pipes<I, J>;
     /// Goes it.
     fn take<'r, C: Send + Sync + 'static>(&self, source: Reading<'r, C, I>) -> Taking<'r, C, Self::Item>
     where
@@ -247,9 +255,9 @@ pub trait Way<I>: Send + 'static {
 #[derive(Debug)]
 pub struct Direct;
 
-impl<I: Send + 'static> Way<I> for Direct {
+impl<I: Clone + Send + 'static> Way<I> for Direct {
     type Item = I;
-    fn then<J: Send + 'static>(self, pipe: Pipes<I, J>) -> Pipes<I, J> {
+    fn then<J: Clone + Send + 'static>(self, pipe: Pipes<I, J>) -> Pipes<I, J> {
         pipe
     }
     fn take<'r, C: Send + Sync + 'static>(&self, source: Reading<'r, C, I>) -> Taking<'r, C, I>
@@ -260,9 +268,9 @@ impl<I: Send + 'static> Way<I> for Direct {
     }
 }
 
-impl<I: Send + 'static, J: Send + 'static> Way<I> for Pipes<I, J> {
+impl<I: Send + 'static, J: Clone + Send + 'static> Way<I> for Pipes<I, J> {
     type Item = J;
-    fn then<N: Send + 'static>(self, pipe: Pipes<J, N>) -> Pipes<I, N> {
+    fn then<N: Clone + Send + 'static>(self, pipe: Pipes<J, N>) -> Pipes<I, N> {
         chain(self, pipe)
     }
     fn take<'r, C: Send + Sync + 'static>(&self, source: Reading<'r, C, I>) -> Taking<'r, C, J>

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! message done ──publish──▶ the store's active layer
-//!                              │  each interval, after so many messages, at the bound of memory, at the end
+//!                              │  each interval, after so many messages, at the bound of memory, on demand, at the end
 //!                              ▼
 //!   1. freeze   the layer and the positions, a short lock; the next epoch begins
 //!   2. flush    the sinks outside of the store
@@ -32,6 +32,11 @@ use std::{
     time::Duration,
 };
 use tokio::sync::{Notify, oneshot};
+
+mod demand;
+
+pub use demand::CommitError;
+pub(crate) use demand::Demand;
 
 #[cfg(feature = "rocksdb")]
 mod told;
@@ -101,6 +106,8 @@ pub(crate) struct Commit {
     published: AtomicU64,
     /// The committer has something to do before its interval is over.
     due: Notify,
+    /// Those who have asked for a commit, and wait for it.
+    demand: Arc<Demand>,
     /// The epoch is at its bound of memory: no message begins.
     full: AtomicBool,
     room: Notify,
@@ -123,6 +130,7 @@ impl Commit {
             told: Vec::new(),
             published: AtomicU64::new(0),
             due: Notify::new(),
+            demand: Arc::default(),
             full: AtomicBool::new(false),
             room: Notify::new(),
         };
@@ -134,7 +142,19 @@ impl Commit {
 
     #[cfg(not(feature = "rocksdb"))]
     pub(crate) fn new(settings: Settings) -> Self {
-        Commit { settings, due: Notify::new(), full: AtomicBool::new(false), room: Notify::new() }
+        Commit {
+            settings,
+            due: Notify::new(),
+            demand: Arc::default(),
+            full: AtomicBool::new(false),
+            room: Notify::new(),
+        }
+    }
+
+    /// Those who hold this may ask for commits.
+    pub(crate) fn on_demand(mut self, demand: Arc<Demand>) -> Self {
+        self.demand = demand;
+        self
     }
 
     /// These are told of each commit of the flow of this name.
@@ -169,11 +189,22 @@ impl Commit {
         moved: Option<((u32, i32), Position)>,
     ) -> Result<Published, BoxError> {
         #[cfg(feature = "rocksdb")]
-        if moved.is_some() || transaction.staged.is_some() {
-            return self.publish_rows(transaction, moved);
+        {
+            let mut published = Published::Whole;
+            if moved.is_some() || transaction.staged.is_some() {
+                published = self.publish_rows(transaction, moved)?;
+            }
+            // Others with a lock on these keys see them now. A message that runs again lets go by itself.
+            if published == Published::Whole {
+                transaction.locks.release();
+            }
+            Ok(published)
         }
-        let _ = (transaction, moved);
-        Ok(Published::Whole)
+        #[cfg(not(feature = "rocksdb"))]
+        {
+            let _ = (transaction, moved);
+            Ok(Published::Whole)
+        }
     }
 
     #[cfg(feature = "rocksdb")]
@@ -267,24 +298,39 @@ impl Commit {
         sinks: &[Arc<dyn Flush>],
         mut ended: oneshot::Receiver<()>,
     ) -> Result<(), Error> {
-        // Nothing to commit, and no timer needed, until a store is known.
-        tokio::select! {
-            () = self.due.notified() => {}
-            _ = &mut ended => return Ok(()),
-        }
         loop {
             // Also at once: that a commit is due may have been said together with the store.
             self.commit(sinks).await?;
             tokio::select! {
-                () = tokio::time::sleep(self.settings.every) => {}
+                () = self.interval() => {}
                 () = self.due.notified() => {}
+                () = self.demand.asked() => {}
                 _ = &mut ended => return Ok(()),
             }
         }
     }
 
-    /// One commit, if anything was published.
+    /// Nothing to commit, and no timer needed, until a store is known.
+    async fn interval(&self) {
+        #[cfg(feature = "rocksdb")]
+        let is_known = self.store.get().is_some();
+        #[cfg(not(feature = "rocksdb"))]
+        let is_known = false;
+        match is_known {
+            true => tokio::time::sleep(self.settings.every).await,
+            false => std::future::pending().await,
+        }
+    }
+
+    /// One commit, if anything was published, for all who have asked before.
     async fn commit(&self, sinks: &[Arc<dyn Flush>]) -> Result<(), Error> {
+        self.demand.begins();
+        let committed = self.commit_epoch(sinks).await;
+        self.demand.done(&committed);
+        committed
+    }
+
+    async fn commit_epoch(&self, sinks: &[Arc<dyn Flush>]) -> Result<(), Error> {
         #[cfg(feature = "rocksdb")]
         if let Some((store, _)) = self.store.get() {
             // Before the freeze: a message in between is counted for two epochs rather than for none.
@@ -296,7 +342,7 @@ impl Commit {
             let Some(frozen) = frozen else { return Ok(()) };
             crash_point("frozen");
             // 2. What was sent to the outside is there before the positions pass it.
-            flush(sinks).await?;
+            self.demand.flushing(flush(sinks)).await?;
             crash_point("flushed");
             // 3. On a thread of its own: it waits for the disk.
             let (writing, sync) = (store.clone(), self.settings.sync);
@@ -336,8 +382,9 @@ impl Commit {
             let _ = failed;
             Ok(())
         };
+        self.demand.ended(&committed);
         // Also those of messages that wrote nothing to a store.
-        committed.and(flush(sinks).await)
+        committed.and(self.demand.flushing(flush(sinks)).await)
     }
 
     #[cfg(feature = "rocksdb")]

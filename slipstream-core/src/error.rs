@@ -174,6 +174,24 @@ pub(crate) struct FaultOf {
     pub(crate) cause: Cause,
 }
 
+impl fmt::Display for FaultOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut cause: Option<&dyn StdError> = match &self.cause {
+            Cause::Panic(message) => return write!(f, "it panicked: {message}"),
+            Cause::Conflict => return f.write_str("another message has changed what it had read"),
+            Cause::Handler(cause) | Cause::Sink(cause) | Cause::Item(cause) | Cause::Publish(cause) => {
+                Some(&**cause)
+            }
+        };
+        let mut first = true;
+        while let Some(error) = cause {
+            write!(f, "{}{error}", if first { "" } else { ": " })?;
+            (first, cause) = (false, error.source());
+        }
+        Ok(())
+    }
+}
+
 /// At which step of a message it went wrong.
 #[derive(Debug)]
 pub(crate) enum Cause {

@@ -2,19 +2,22 @@
 use crate::{
     BoxError, Mount,
     builder::Attach,
-    commit::{Commit, Settings},
+    commit::{Commit, Demand, Settings},
     error::{Error, panic_message},
-    route::{Drive, Ready, Routes, Shared},
+    route::{Ready, Routes, Shared, Start},
     sink::Flush,
     stop::Stop,
 };
 use futures::future::BoxFuture;
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fmt,
     future::Future,
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll},
     time::Duration,
 };
@@ -23,6 +26,7 @@ use tokio::{
     task::{Id, JoinError, JoinSet},
 };
 
+mod handle;
 mod keeping;
 #[cfg(feature = "rocksdb")]
 mod lost;
@@ -30,6 +34,7 @@ mod lost;
 #[cfg(feature = "rocksdb")]
 mod tests;
 
+pub use handle::FlowHandle;
 #[cfg(feature = "rocksdb")]
 pub use lost::{LostState, OnLostState};
 
@@ -45,6 +50,7 @@ pub struct Flow<C> {
     name: Option<String>,
     settings: Settings,
     keeping: Keeping,
+    handle: FlowHandle,
 }
 
 impl<C> fmt::Debug for Flow<C> {
@@ -63,7 +69,13 @@ impl<C: 'static> Default for Flow<C> {
 impl<C: 'static> Flow<C> {
     /// A flow without handlers, which ends at once when it is run.
     pub fn new() -> Self {
-        Flow { mounts: Vec::new(), name: None, settings: Settings::default(), keeping: Keeping::default() }
+        Flow {
+            mounts: Vec::new(),
+            name: None,
+            settings: Settings::default(),
+            keeping: Keeping::default(),
+            handle: FlowHandle::default(),
+        }
     }
 
     /// Adds the handler that `#[handle]` made of a function.
@@ -135,9 +147,16 @@ impl<C: 'static> Flow<C> {
         self
     }
 
-    /// Runs until all sources have ended, over a context or an `Arc` of one (keep a clone to look
-    /// into it afterwards). Each source is read by a task of its own; each message goes through the
-    /// handlers of its source before the next one begins.
+    /// A handle to stop the flow with, or to make it commit, from wherever it is needed, its handlers
+    /// included.
+    #[must_use]
+    pub fn handle(&self) -> FlowHandle {
+        self.handle.clone()
+    }
+
+    /// Runs until all sources have ended, or a [handle](FlowHandle::stop) stops it, over a context or
+    /// an `Arc` of one (keep a clone to look into it afterwards). Each source is read by a task of its
+    /// own; each message goes through the handlers of its source before the next one begins.
     ///
     /// To read one source before another, run two flows one after the other over clones of one `Arc`.
     ///
@@ -180,8 +199,8 @@ impl<C> Future for Run<C> {
     type Output = Result<(), BoxError>;
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         if let Some((flow, context)) = self.begins.take() {
-            let Flow { mounts, name, settings, keeping } = flow;
-            let starting = Starting { mounts, name: name.clone(), settings, keeping };
+            let Flow { mounts, name, settings, keeping, handle } = flow;
+            let starting = Starting { mounts, name: name.clone(), settings, keeping, handle };
             let opening = Opening::mount(starting, &context);
             self.runs = Some(Box::pin(async move {
                 let ended = async { opening?.open().await?.run().await };
@@ -205,6 +224,7 @@ struct Starting<C> {
     name: Option<String>,
     settings: Settings,
     keeping: Keeping,
+    handle: FlowHandle,
 }
 
 /// A flow whose store is known and whose sources with positions are still to be opened. Here its context's
@@ -214,6 +234,7 @@ struct Opening {
     routes: Vec<Box<dyn Ready>>,
     sinks: Vec<Arc<dyn Flush>>,
     resuming: Resuming,
+    handle: FlowHandle,
 }
 
 impl Opening {
@@ -224,14 +245,13 @@ impl Opening {
         }
         let (commit, resuming) = flow.keeping.begin(flow.settings, flow.name.as_deref(), &routes)?;
         routes.open()?;
-        let (routes, sinks) = routes.into_parts();
-        let routes = routes.map(|route| route.over(Arc::clone(context))).collect();
-        Ok(Opening { commit, routes, sinks, resuming })
+        let (routes, sinks) = routes.over(context);
+        Ok(Opening { commit, routes, sinks, resuming, handle: flow.handle })
     }
 
     /// Opens the sources with positions where they go on, and begins to read.
     async fn open(self) -> Result<Running, Error> {
-        let Opening { commit, mut routes, sinks, resuming } = self;
+        let Opening { commit, mut routes, sinks, resuming, handle: FlowHandle { stop, demand } } = self;
         let starts = resuming.positions(&commit).await?;
         // Before the first handler, which may ask its source where it is.
         let links = resuming.link();
@@ -240,26 +260,44 @@ impl Opening {
                 route.open(start)?;
             }
         }
-        let shared = Arc::new(Shared { stop: Stop::default(), commit });
-        let (mut tasks, mut origins) = (JoinSet::new(), HashMap::new());
+        // Before the first handler, which may ask for a commit.
+        demand.runs();
+        let commit = commit.on_demand(Arc::clone(&demand));
+        let shared = Arc::new(Shared { stop, commit });
+        let mut tasks = Tasks::default();
         for (source, route) in (0..).zip(routes) {
-            let origin = route.origin().to_owned();
-            let drive = Drive { shared: Arc::clone(&shared), source };
-            let task = tasks.spawn(route.run(drive));
-            origins.insert(task.id(), origin);
+            let (origin, is_inner) = (route.origin().to_owned(), route.is_inner());
+            let others_ended = Arc::clone(&tasks.others_ended);
+            for task in route.tasks(Start { shared: Arc::clone(&shared), source, others_ended }) {
+                let id = tasks.running.spawn(task).id();
+                tasks.origins.insert(id, origin.clone());
+                if !is_inner {
+                    tasks.others.insert(id);
+                }
+            }
         }
-        Ok(Running { shared, tasks, origins, sinks, _links: links })
+        Ok(Running { shared, demand, tasks, sinks, _links: links })
     }
 }
 
 /// A flow whose sources are being read.
 struct Running {
     shared: Arc<Shared>,
-    tasks: JoinSet<Result<(), Error>>,
-    origins: HashMap<Id, String>,
+    demand: Arc<Demand>,
+    tasks: Tasks,
     sinks: Vec<Arc<dyn Flush>>,
     /// Dropped when all else has ended.
     _links: Vec<Link>,
+}
+
+/// The tasks of a flow's sources.
+struct Tasks {
+    running: JoinSet<Result<(), Error>>,
+    origins: HashMap<Id, String>,
+    /// Those of sources that have an end of their own.
+    others: HashSet<Id>,
+    /// They have come to it, which is the end of channels and caches.
+    others_ended: Arc<Stop>,
 }
 
 impl Drop for Running {
@@ -269,23 +307,29 @@ impl Drop for Running {
         self.shared.stop.set();
         #[cfg(feature = "rocksdb")]
         self.shared.commit.abandon();
+        self.demand.dropped();
     }
 }
 
 impl Running {
     /// Reads the sources to their end, and commits meanwhile; the first error stops the flow.
     async fn run(&mut self) -> Result<(), Error> {
-        let Running { shared, tasks, origins, sinks, .. } = self;
+        let Running { shared, tasks, sinks, .. } = self;
         let (done, ended) = oneshot::channel();
+        let source_failed = AtomicBool::new(false);
         let sources = async {
-            let failed = all_ended(tasks, origins, &shared.stop).await;
+            let failed = tasks.all_ended(|| {
+                source_failed.store(true, Ordering::Relaxed);
+                shared.stop.set();
+            });
+            let failed = failed.await;
             // Nobody listens any more where a commit has failed.
             let _ = done.send(());
             failed
         };
         let commits = async {
             let kept = shared.commit.keep(sinks, ended).await;
-            let is_first = kept.is_err() && !shared.stop.is_set();
+            let is_first = kept.is_err() && !source_failed.load(Ordering::Relaxed);
             if kept.is_err() {
                 shared.stop.set();
             }
@@ -305,23 +349,40 @@ impl Running {
     }
 }
 
-/// Waits for all sources; the first error stops the others.
-async fn all_ended(
-    tasks: &mut JoinSet<Result<(), Error>>,
-    origins: &HashMap<Id, String>,
-    stop: &Stop,
-) -> Option<Error> {
-    let mut first = None;
-    while let Some(ended) = tasks.join_next().await {
-        let Err(error) = ended.unwrap_or_else(|error| Err(panicked(error, origins))) else { continue };
-        stop.set();
-        if first.is_none() {
-            first = Some(error);
-        } else {
-            tracing::error!("after another error: {error:?}");
+impl Default for Tasks {
+    fn default() -> Self {
+        Tasks {
+            running: JoinSet::new(),
+            origins: HashMap::new(),
+            others: HashSet::new(),
+            others_ended: Arc::default(),
         }
     }
-    first
+}
+
+impl Tasks {
+    /// Waits for all sources; an error is to `stop` the others.
+    async fn all_ended(&mut self, stop: impl Fn()) -> Option<Error> {
+        let mut first = None;
+        while let Some(ended) = self.running.join_next_with_id().await {
+            let (id, ended) = match ended {
+                Ok((id, ended)) => (id, ended),
+                Err(error) => (error.id(), Err(panicked(error, &self.origins))),
+            };
+            // Where there are no others, channels end when they are closed.
+            if self.others.remove(&id) && self.others.is_empty() {
+                self.others_ended.set();
+            }
+            let Err(error) = ended else { continue };
+            stop();
+            if first.is_none() {
+                first = Some(error);
+            } else {
+                tracing::error!("after another error: {error:?}");
+            }
+        }
+        first
+    }
 }
 
 /// A handler's panics are caught where it is polled, so it was the source.

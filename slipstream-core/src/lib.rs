@@ -9,12 +9,15 @@
 pub mod builder;
 #[cfg(feature = "rocksdb")]
 pub mod cache;
+mod channel;
 mod commit;
 mod error;
 mod flow;
+mod given;
 mod handler;
 mod item;
 mod message;
+mod on_error;
 mod once;
 mod opaque;
 pub mod output;
@@ -34,14 +37,17 @@ mod timestamp;
 pub use builder::source;
 #[cfg(feature = "rocksdb")]
 pub use cache::Cache;
+pub use channel::{Channel, Closed};
+pub use commit::CommitError;
 pub use error::{BoxError, Error, Result};
-pub use flow::{Flow, IntoContext, Run};
+pub use flow::{Flow, FlowHandle, IntoContext, Run};
 #[cfg(feature = "rocksdb")]
 pub use flow::{LostState, OnLostState};
 pub use handler::Handler;
 pub use item::FromItem;
 pub use key::{AsKey, Distance, Key, KeyError, PrefixOf};
 pub use message::Message;
+pub use on_error::OnError;
 pub use output::{Emitter, Output, one};
 pub use pipe::Items;
 pub use position::{Position, Positions};

@@ -6,12 +6,15 @@
 //!       ──publish / roll_back, between polls
 //! ```
 //!
-//! Invariants: it follows the task from thread to thread, since it is set around each poll; a task
+//! Invariants: locks are let go after the message's rows are visible, or with them; it follows the task from thread to thread, since it is set around each poll; a task
 //! that a handler spawns sees none; outside of a message [`with`] finds nothing.
 use std::cell::Cell;
 
+use crate::given::Given;
 #[cfg(feature = "rocksdb")]
-use crate::store::{Staged, StagedThen};
+use crate::store::{HeldLock, Staged, StagedThen};
+#[cfg(feature = "rocksdb")]
+use std::sync::{Arc, Weak};
 
 /// What one message has written so far.
 #[derive(Debug, Default)]
@@ -19,6 +22,53 @@ pub(crate) struct Transaction {
     /// Rows for a store; `None` until the first write.
     #[cfg(feature = "rocksdb")]
     pub(crate) staged: Option<Staged>,
+    /// What its handlers have given to others, and is not yet handled.
+    pub(crate) given: Given,
+    /// The locks of the message.
+    #[cfg(feature = "rocksdb")]
+    pub(crate) locks: MessageLocks,
+}
+
+/// The one call of a message that locks keys.
+#[cfg(feature = "rocksdb")]
+#[derive(Debug, Default)]
+pub(crate) enum MessageLocks {
+    #[default]
+    None,
+    /// The call waits, as long as its future lives.
+    Waiting(Weak<()>),
+    Held {
+        _locks: Vec<HeldLock>,
+    },
+}
+
+#[cfg(feature = "rocksdb")]
+impl MessageLocks {
+    /// The call begins to wait; `None` where there was one before.
+    pub(crate) fn begin(&mut self) -> Option<Arc<()>> {
+        match self {
+            MessageLocks::Held { .. } => return None,
+            MessageLocks::Waiting(future) if future.strong_count() > 0 => return None,
+            MessageLocks::Waiting(_) | MessageLocks::None => {}
+        }
+        let waiting = Arc::new(());
+        *self = MessageLocks::Waiting(Arc::downgrade(&waiting));
+        Some(waiting)
+    }
+    /// The call that waited has its locks, which are the message's now; they stay where they are if it was
+    /// another message's.
+    pub(crate) fn take_in(&mut self, waited: &Arc<()>, held: &mut Vec<HeldLock>) {
+        if matches!(self, MessageLocks::Waiting(call) if std::ptr::eq(call.as_ptr(), Arc::as_ptr(waited))) {
+            *self = MessageLocks::Held { _locks: std::mem::take(held) };
+        }
+    }
+    /// Lets go.
+    #[inline]
+    pub(crate) fn release(&mut self) {
+        if !matches!(self, MessageLocks::None) {
+            *self = MessageLocks::None;
+        }
+    }
 }
 
 thread_local! {
@@ -79,21 +129,27 @@ pub(crate) fn during<R>(transaction: &mut Option<Box<Transaction>>, f: impl FnOn
 pub(crate) struct Savepoint {
     #[cfg(feature = "rocksdb")]
     staged: Option<StagedThen>,
+    given: usize,
+    #[cfg(feature = "rocksdb")]
+    has_lock: bool,
 }
 
 impl Transaction {
-    /// Forgets what the message has written.
+    /// Forgets what the message has written, and lets go its locks.
     pub(crate) fn roll_back(&mut self) {
-        *self = Transaction::default();
+        self.roll_back_to(&Savepoint::default());
     }
     /// The message as it is now. Costs little: rows are copied when the next is written.
     pub(crate) fn savepoint(&self) -> Savepoint {
         Savepoint {
             #[cfg(feature = "rocksdb")]
             staged: self.staged.as_ref().map(Staged::savepoint),
+            given: self.given.len(),
+            #[cfg(feature = "rocksdb")]
+            has_lock: matches!(self.locks, MessageLocks::Held { .. }),
         }
     }
-    /// Forgets what the message has done since.
+    /// Forgets what the message has done since, and lets go what it has locked since.
     pub(crate) fn roll_back_to(&mut self, savepoint: &Savepoint) {
         #[cfg(feature = "rocksdb")]
         {
@@ -101,8 +157,11 @@ impl Transaction {
                 (Some(staged), Some(then)) => staged.roll_back_to(then),
                 (staged, _) => *staged = None,
             }
+            if !savepoint.has_lock {
+                self.locks.release();
+            }
         }
-        let _ = savepoint;
+        self.given.truncate(savepoint.given);
     }
 }
 

@@ -7,7 +7,7 @@ pub(crate) async fn handle_weather(
     (weather.time, weather)
 }
 ::core::compile_error! {
-    "unknown argument `sinks`: did you mean `sink`?\nusage: `#[handle(source, …, pipe = [f, g], sink = [s, t], crate = path)]`"
+    "unknown argument `sinks`: did you mean `sink`?\nusage: `#[handle(source, …, pipe = [f, g], sink = [s, t], on_error = policy, crate = path)]`"
 }
 ::core::compile_error! {
     "too many parameters: a handler takes `context: &Context`, the item, and `out: &mut Emitter<T>`, in this order"

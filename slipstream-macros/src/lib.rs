@@ -28,13 +28,14 @@ use proc_macro::TokenStream;
 ///
 /// # Arguments
 ///
-/// `#[handle(source, …, pipe = [f, g], sink = [s, t], crate = path)]`
+/// `#[handle(source, …, pipe = [f, g], sink = [s, t], on_error = policy, crate = path)]`
 ///
 /// | argument | meaning |
 /// |---|---|
 /// | `source, …` | at least one: a topic, a cache, a channel, or a function that returns a `Stream` (named, not called) |
 /// | `pipe = f` | functions from stream to stream, applied in this order, anew for each source |
 /// | `sink = s` | what takes each output: a topic, a cache, `print`, or a closure `\|output\| …`, which may be async |
+/// | `on_error = p` | what is done when the function fails: `OnError::stop()`, which is so without it, `OnError::skip()` or `OnError::retry(…)` |
 /// | `crate = path` | where `slipstream` is, if it goes by another name |
 ///
 /// One pipe or one sink needs no brackets. The expressions are ordinary Rust and see the function's context parameter.

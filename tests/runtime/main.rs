@@ -1,11 +1,14 @@
 //! What a flow promises its handlers, seen from a program that uses `slipstream`.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod builder;
+mod channels;
 mod commits;
 mod failing;
+mod handle;
 mod messages;
 mod parameters;
 mod pipes;
+mod policies;
 mod routes;
 mod shapes;
 mod sinks;

@@ -9,6 +9,7 @@
 //! errors are returned, so that a row that cannot be read is never taken for one that is not there;
 //! look-ups allocate nothing but what the decoded key and value hold.
 mod iter;
+mod lock;
 mod near;
 mod range;
 mod sink;
@@ -33,6 +34,7 @@ use crate::key::{AsKey, Key, PrefixOf};
 use crate::store::{Direction, Found, Scratch, Store, StoreError, Table, ValueFormat};
 
 pub use iter::{Keys, Range, Values};
+pub use lock::KeyLock;
 pub use range::KeyRange;
 use range::past_prefix;
 pub use stream::RangeStream;

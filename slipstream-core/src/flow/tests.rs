@@ -1,7 +1,7 @@
 //! Commits that fail, by the seam through which the store writes them.
 use super::*;
 use crate::{
-    AsyncIterable, Cache, Position, Positions, Seekable, Seeks, Store, StoreError, source,
+    AsyncIterable, Cache, Position, Positions, Seekable, Seeks, Store, StoreError, source, stop::Stop,
     transaction::Transaction,
 };
 use futures::{Stream, stream};
@@ -105,4 +105,32 @@ async fn an_epoch_that_is_full_at_its_first_message_is_committed_at_once() {
         kept = commit.keep(&[], ended) => panic!("{kept:?}"),
     }
     assert!(began.elapsed() < every);
+}
+
+#[tokio::test]
+async fn who_asks_for_a_commit_that_cannot_be_written_is_told_and_nothing_of_it_is_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let counts: Cache<i32, i64> = store.cache("counts").unwrap();
+    store.fail_at(2);
+    let flow = Flow::<()>::new().commit_every(Duration::from_secs(3600));
+    let handle = flow.handle();
+    let cache = counts.clone();
+    let count = source(&Log).handle_async(move |partition| {
+        let (handle, counts) = (handle.clone(), cache.clone());
+        async move {
+            let count = counts.get(&partition)?.unwrap_or(0);
+            if partition == 0 {
+                // First those of the messages before, then nothing any more.
+                let committed = handle.commit_now().await;
+                assert_eq!(committed.is_ok(), count < 2, "{count}: {committed:?}");
+            }
+            Ok::<_, StoreError>((partition, count + 1))
+        }
+    });
+    let error = flow.with(count.sink(&counts)).run(()).await.unwrap_err();
+    assert!(matches!(error.downcast_ref(), Some(Error::Commit { .. })), "{error:?}");
+    assert_eq!(counted(&store), [1; 3]);
+    drop((store, counts));
+    assert_eq!(counted(&Store::open(folder.path()).unwrap()), [1; 3]);
 }

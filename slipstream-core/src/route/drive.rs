@@ -4,19 +4,23 @@
 //! ```text
 //! feed ─chunk─▶ for each message: handler 1 … n, sinks inside
 //!                                 sinks outside 1 … n
-//!                                 publish                       any error or panic: roll back, end
+//!                                 publish            fault ─▶ mend: again, retry, skip; or roll back and end
 //! ```
 //!
-//! Invariants: message 2 begins when message 1 is published; a stop takes effect between two
-//! messages; the transaction is in its thread-local for the length of a poll, once for as many
-//! messages as the poll handles.
-use super::turns::Turns;
+//! Invariants: message 2 begins when message 1 is published; a stop, a pause and a seek take effect
+//! between two messages; the transaction is in its thread-local for the length of a poll, once for as
+//! many messages as the poll handles.
+use super::{
+    mend::mend,
+    turns::{Mend, Turns},
+};
 use crate::{
     BoxError,
     commit::{Commit, Published},
     error::{Cause, Fault, FaultOf, panic_message},
+    on_error::Verdict,
     position::Position,
-    source::{Chunk, Feed},
+    source::{Chunk, Control, Feed},
     stop::Stop,
     transaction::{self, Transaction},
 };
@@ -28,28 +32,59 @@ use std::{
     sync::Arc,
     task::{Context, Poll, ready},
     time::{Duration, Instant},
+    vec::Drain,
 };
 
 /// What a route knows of its flow.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Drive {
     pub(crate) shared: Arc<Shared>,
     /// The flow's number for the source.
     pub(crate) source: u32,
+    /// By what the source is paused and sought.
+    pub(crate) control: Control,
 }
 
 /// What the routes of one flow share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) stop: Stop,
+    pub(crate) stop: Arc<Stop>,
     pub(crate) commit: Commit,
 }
 
 impl Drive {
     /// Whether another message may begin.
     #[inline]
-    fn may_begin(&self) -> bool {
-        !self.shared.stop.is_set() && !self.shared.commit.is_full()
+    fn may_begin(&self, gate: &Gate) -> bool {
+        !self.shared.stop.is_set() && !self.shared.commit.is_full() && self.control.state() == gate.state
+    }
+
+    /// Waits until another message may begin, or the flow is to stop.
+    #[inline]
+    async fn settle(&self, gate: &mut Gate, as_of: u64) {
+        if self.shared.commit.is_full() {
+            self.shared.commit.room(&self.shared.stop).await;
+        }
+        if self.control.state() != gate.state {
+            self.steer(gate, as_of).await;
+        }
+    }
+
+    #[cold]
+    async fn steer(&self, gate: &mut Gate, as_of: u64) {
+        loop {
+            let state = self.control.state();
+            if !self.control.is_paused() {
+                // What comes later is seen by the state.
+                gate.state = state;
+                gate.sought = self.control.sought_since(as_of);
+                return;
+            }
+            tokio::select! {
+                () = self.control.resumed() => {}
+                () = self.shared.stop.stopped() => return,
+            }
+        }
     }
 
     /// Makes visible what the message has written, and moves the source's position past it.
@@ -79,18 +114,56 @@ impl Drive {
 /// yielding (half a microsecond) is felt; longer, and so is the wait of the others.
 const LONGEST_TURN: Duration = Duration::from_millis(1);
 
-/// Drives a source to its end, to a stop, or to the first fault.
+/// What a route has seen of its source's control.
+#[derive(Debug)]
+struct Gate {
+    /// The state at which messages may begin.
+    state: u64,
+    /// The partitions that were sought since the chunk in hand was fetched: it has nothing for them.
+    sought: Vec<i32>,
+}
+
+/// The items of a chunk that have not begun.
+struct Left<'a, I> {
+    items: Drain<'a, I>,
+    positions: &'a [Position],
+    total: usize,
+}
+
+impl<I> Left<'_, I> {
+    /// The number of the item taken last.
+    #[inline]
+    fn at(&self) -> usize {
+        (self.total - self.items.len()).saturating_sub(1)
+    }
+    /// Where it stands.
+    #[inline]
+    fn position(&self) -> Option<Position> {
+        self.positions.get(self.at()).copied()
+    }
+}
+
+/// Drives a source to its end, to a stop, or to the first fault that is not mended.
 pub(crate) async fn drive<I: Send>(
     turns: impl Turns<I>,
     feed: &mut dyn Feed<I>,
     drive: &Drive,
 ) -> Result<(), Fault> {
+    let mends = turns.mends();
     let mut message = InHand::new(turns);
     let mut chunk = Chunk::new();
-    let Shared { stop, commit } = &*drive.shared;
+    let mut gate = Gate { state: u64::MAX, sought: Vec::new() };
+    let (mut keeps, mut as_of) = (false, 0);
+    let stop = &drive.shared.stop;
     let mut stopped = pin!(stop.stopped());
     let mut turn_began = Instant::now();
     loop {
+        let keep = mends || may_conflict();
+        if keep != keeps {
+            keeps = keep;
+            feed.keep(keep);
+            message.turns.keep(keep);
+        }
         let next = poll_fn(|cx| {
             if stopped.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(Next::Stop);
@@ -112,23 +185,37 @@ pub(crate) async fn drive<I: Send>(
             Next::Stop => return Ok(()),
             Next::Fault(fault) => return Err(fault),
             Next::Chunk => {
-                let (mut items, mut positions) = (chunk.items.drain(..), chunk.positions.drain(..));
-                while items.len() > 0 && !stop.is_set() && !message.turns.have_ended() {
+                if chunk.as_of != as_of {
+                    for partition in drive.control.sought_since(as_of) {
+                        message.during(|turns, _| turns.restart(partition))?;
+                    }
+                    as_of = chunk.as_of;
+                }
+                gate.sought.clear();
+                if gate.state != as_of {
+                    gate.sought = drive.control.sought_since(as_of);
+                }
+                let is_plain = chunk.positions.is_empty();
+                let total = chunk.items.len();
+                let mut left = Left { items: chunk.items.drain(..), positions: &chunk.positions, total };
+                loop {
+                    drive.settle(&mut gate, as_of).await;
+                    if left.items.len() == 0 || stop.is_set() || is_plain && message.turns.have_ended() {
+                        break;
+                    }
                     // Apart, so that a message of a source without positions carries no room for one.
-                    poll_fn(|cx| {
-                        if positions.len() == 0 {
-                            message.poll_each(items.by_ref().map(|item| (item, None)), drive, cx)
-                        } else {
-                            message.poll_each(items.by_ref().map(|item| (item, positions.next())), drive, cx)
-                        }
-                    })
-                    .await?;
-                    if commit.is_full() {
-                        commit.room(stop).await;
+                    let handled = poll_fn(|cx| match is_plain {
+                        true => message.poll_each::<false>(&mut left, &gate, drive, cx),
+                        false => message.poll_each::<true>(&mut left, &gate, drive, cx),
+                    });
+                    if let Err(fault) = handled.await {
+                        let (at, position) = (Some(left.at()), left.position());
+                        mend(&mut message, feed, at, position, fault, drive).await?;
                     }
                 }
-                drop((items, positions));
-                if message.turns.have_ended() {
+                drop(left);
+                chunk.positions.clear();
+                if is_plain && message.turns.have_ended() {
                     return Ok(());
                 }
                 // A chunk asks the scheduler and the clock once: at each message it would cost more than
@@ -141,18 +228,42 @@ pub(crate) async fn drive<I: Send>(
                 }
             }
             Next::Unasked => {
-                poll_fn(|cx| message.poll_unasked(drive, cx)).await?;
-                if commit.is_full() {
-                    commit.room(stop).await;
+                drive.settle(&mut gate, as_of).await;
+                if !stop.is_set() {
+                    unasked(&mut message, feed, drive).await?;
                 }
             }
             Next::End => {
                 return match message.during(|turns, _| turns.end())? {
-                    true => poll_fn(|cx| message.poll_unasked(drive, cx)).await,
+                    true => unasked(&mut message, feed, drive).await,
                     false => Ok(()),
                 };
             }
         }
+    }
+}
+
+/// Whether a message may have to run again because of what others publish: where state is kept.
+fn may_conflict() -> bool {
+    #[cfg(feature = "rocksdb")]
+    let may = crate::store::any_is_open();
+    #[cfg(not(feature = "rocksdb"))]
+    let may = false;
+    may
+}
+
+/// Handles what the pipes have without a message, as a message of its own. Its position is that of
+/// the last item that the pipe took, which has been published.
+async fn unasked<I: Send, T: Turns<I>>(
+    message: &mut InHand<I, T>,
+    feed: &mut dyn Feed<I>,
+    drive: &Drive,
+) -> Result<(), Fault> {
+    // What a pipe has may be of another partition.
+    message.partition = None;
+    match poll_fn(|cx| message.poll_on(None, drive, cx)).await {
+        Err(fault) => mend(message, feed, None, None, fault, drive).await,
+        Ok(()) => Ok(()),
     }
 }
 
@@ -166,89 +277,147 @@ enum Next {
     Fault(Fault),
 }
 
-/// A pending message: where it stands, if its source has positions.
-struct Begun(Option<Position>);
-
 /// The turns of a route with their transaction, which is set for each poll, also where a dropped
 /// future's destructors may write.
-struct InHand<I, T: Turns<I>> {
+pub(super) struct InHand<I, T: Turns<I>> {
     turns: T,
     transaction: Option<Box<Transaction>>,
-    /// A message is pending: set then, not for each message.
-    begun: Option<Begun>,
+    /// A message is pending, or has failed: set then, not for each message.
+    begun: bool,
+    /// The partition that the turns were told last.
+    partition: Option<i32>,
     item: PhantomData<fn(I)>,
 }
 
 impl<I, T: Turns<I>> InHand<I, T> {
     fn new(turns: T) -> Self {
-        InHand { turns, transaction: Some(Box::default()), begun: None, item: PhantomData }
+        let transaction = Transaction { given: turns.given(), ..Transaction::default() };
+        InHand {
+            turns,
+            transaction: Some(Box::new(transaction)),
+            begun: false,
+            partition: None,
+            item: PhantomData,
+        }
     }
 
     /// Handles message after message, each to its publication.
     #[inline]
-    fn poll_each(
+    fn poll_each<const POSITIONS: bool>(
         &mut self,
-        mut items: impl Iterator<Item = (I, Option<Position>)>,
+        left: &mut Left<'_, I>,
+        gate: &Gate,
         drive: &Drive,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
-        self.poll(|turns, begun| {
-            if let Some(Begun(position)) = begun {
+        let mut partition = self.partition;
+        let polled = self.poll(|turns, begun| {
+            if *begun {
                 ready!(turns.go_on(cx))?;
-                let position = *position;
-                *begun = None;
-                publish(turns, drive, position)?;
+                *begun = false;
+                publish(turns, drive, if POSITIONS { left.position() } else { None })?;
             }
-            // What follows the end of all pipes reaches no handler: its position is not moved.
-            while drive.may_begin()
-                && !turns.have_ended()
-                && let Some((item, position)) = items.next()
+            while drive.may_begin(gate)
+                && (POSITIONS || !turns.have_ended())
+                && let Some(item) = left.items.next()
             {
+                let position = if POSITIONS { left.position() } else { None };
+                if let Some(position) = position {
+                    if !gate.sought.is_empty() && gate.sought.contains(&position.partition()) {
+                        continue;
+                    }
+                    if partition != Some(position.partition()) {
+                        partition = Some(position.partition());
+                        turns.select(position.partition());
+                    }
+                    // What follows the end of all pipes reaches no handler: its position is not moved.
+                    if turns.have_ended() {
+                        continue;
+                    }
+                }
                 if turns.begin(item, cx)?.is_pending() {
-                    *begun = Some(Begun(position));
+                    *begun = true;
                     return Poll::Pending;
                 }
                 publish(turns, drive, position)?;
             }
             Poll::Ready(Ok(()))
-        })
+        });
+        self.partition = partition;
+        polled
     }
 
-    /// Handles what the pipes have without a message, as a message of its own. Its position is that of
-    /// the last item that the pipe took, which has been published.
-    fn poll_unasked(&mut self, drive: &Drive, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+    /// Goes on with the message in hand, or with what the pipes have without one, to its publication.
+    pub(super) fn poll_on(
+        &mut self,
+        position: Option<Position>,
+        drive: &Drive,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), Fault>> {
         self.poll(|turns, begun| {
-            *begun = Some(Begun(None));
+            *begun = true;
             ready!(turns.go_on(cx))?;
-            *begun = None;
-            Poll::Ready(publish(turns, drive, None))
+            *begun = false;
+            Poll::Ready(publish(turns, drive, position))
         })
     }
 
-    /// Polls with the transaction set and panics caught. A fault rolls the message back.
+    /// Begins to mend the message in hand. Ready as soon as it is known that it goes on.
+    pub(super) fn mend(
+        &mut self,
+        how: Mend,
+        item: Option<I>,
+        position: Option<Position>,
+        drive: &Drive,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), Fault>> {
+        self.poll(|turns, begun| {
+            *begun = true;
+            ready!(turns.mend(how, item, cx))?;
+            *begun = false;
+            Poll::Ready(publish(turns, drive, position))
+        })
+    }
+
+    /// What becomes of the message after a fault: `None` where the flow is to stop. What it has done is
+    /// undone as far as that needs it.
+    pub(super) fn verdict(&mut self, fault: &FaultOf) -> Option<(Mend, Duration)> {
+        if matches!(fault.cause, Cause::Conflict) {
+            self.roll_back();
+            return Some((Mend::Again, Duration::ZERO));
+        }
+        match self.during(|turns, _| turns.failed(fault)) {
+            Ok(Verdict::Skip) => Some((Mend::Skip, Duration::ZERO)),
+            Ok(Verdict::Retry(after)) => Some((Mend::Retry, after)),
+            Ok(Verdict::Stop) | Err(_) => None,
+        }
+    }
+
+    /// Polls with the transaction set and panics caught. After a fault the message is still in hand.
     #[inline]
     fn poll(
         &mut self,
-        poll: impl FnOnce(&mut T, &mut Option<Begun>) -> Poll<Result<(), Fault>>,
+        poll: impl FnOnce(&mut T, &mut bool) -> Poll<Result<(), Fault>>,
     ) -> Poll<Result<(), Fault>> {
         let polled = self.during(poll).unwrap_or_else(|fault| Poll::Ready(Err(fault)));
         if matches!(polled, Poll::Ready(Err(_))) {
-            self.roll_back();
+            self.begun = true;
         }
         polled
     }
 
     #[inline]
-    fn during<R>(&mut self, run: impl FnOnce(&mut T, &mut Option<Begun>) -> R) -> Result<R, Fault> {
+    fn during<R>(&mut self, run: impl FnOnce(&mut T, &mut bool) -> R) -> Result<R, Fault> {
         let InHand { turns, transaction, begun, .. } = self;
         let run = AssertUnwindSafe(|| transaction::during(transaction, || run(turns, begun)));
         catch_unwind(run)
             .map_err(|payload| FaultOf::new(self.turns.name(), Cause::Panic(panic_message(&*payload))))
     }
 
+    /// Forgets all that the message in hand has done.
     #[cold]
-    fn roll_back(&mut self) {
-        self.begun = None;
+    pub(super) fn roll_back(&mut self) {
+        self.begun = false;
         // A destructor that panics now cannot be told from the fault that led here.
         let _ = self.during(|turns, _| turns.give_up());
         if let Some(transaction) = &mut self.transaction {
@@ -259,7 +428,7 @@ impl<I, T: Turns<I>> InHand<I, T> {
 
 impl<I, T: Turns<I>> Drop for InHand<I, T> {
     fn drop(&mut self) {
-        if self.begun.is_some() {
+        if self.begun {
             self.roll_back();
         }
     }

@@ -5,30 +5,37 @@
 //! ```text
 //! source ──open──▶ Feed ──chunks──▶ drive ──┬─ handler 1 ─▶ outputs ─▶ sinks
 //!                                           └─ pipe ─▶ handler 2 ─▶ …
+//!                                  inside of the message: channels, caches' changes
 //! ```
 //!
 //! Invariants: a source is opened once; its handlers see each message in the order mounted.
 mod drive;
+mod inner;
+mod mend;
 mod mounting;
 mod readable;
+mod split;
+mod task;
 mod turn;
 mod turns;
 mod via;
 
-pub(crate) use drive::{Drive, Shared};
+pub(crate) use drive::Shared;
 pub use mounting::{Handled, Mountable, Outputting, handled};
 pub use readable::Readable;
+pub(crate) use task::{AnyRoute, Ready, Start};
 
 use crate::{
     BoxError, FromItem,
-    error::{Error, Fault, panic_message},
+    error::{Error, panic_message},
+    given::Receives,
     opaque::opaque_debug,
     pipe::{Items, Pipes, chain, pipe},
-    position::Positions,
     sink::Flush,
-    source::{AnySeekable, Feed, Identity, Seeks, SourceName},
+    source::{Feed, Identity, Seeks, SourceName},
 };
-use futures::{Stream, future::BoxFuture};
+use futures::Stream;
+use inner::InnerRoute;
 use mounting::Mounted;
 use std::{
     any::Any,
@@ -37,7 +44,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
-use turns::Several;
+use task::Route;
 use via::{MountedOn, PipedVia, Via};
 
 /// The routes of a flow that is starting.
@@ -92,10 +99,17 @@ impl<C> Routes<'_, C> {
         Ok(())
     }
 
-    pub(crate) fn into_parts(self) -> (impl Iterator<Item = Box<dyn AnyRoute<C>>>, Vec<Arc<dyn Flush>>) {
-        (self.routes.into_iter().map(|(_, route)| route), self.flushes)
+    /// The routes, by the numbers of their sources, and the sinks to flush.
+    pub(crate) fn over(mut self, context: &Arc<C>) -> (Vec<Box<dyn Ready>>, Vec<Arc<dyn Flush>>) {
+        let inner: Inside<C> = self.routes.iter_mut().filter_map(|(_, route)| route.inner()).collect();
+        let over =
+            |(_, route): (_, Box<dyn AnyRoute<C>>)| route.over(Arc::clone(context), Arc::clone(&inner));
+        (self.routes.into_iter().map(over).collect(), self.flushes)
     }
 }
+
+/// The channels and caches of a flow, whose items are handled inside of messages.
+pub(crate) type Inside<C> = Arc<[Arc<dyn InnerRoute<C>>]>;
 
 impl<'c, C: Send + Sync + 'static> Routes<'c, C> {
     /// A source that lives as long as the context: its place tells it from others. `origin` is the
@@ -112,9 +126,10 @@ impl<'c, C: Send + Sync + 'static> Routes<'c, C> {
     fn read<I: Clone + Send + Sync + 'static>(
         &mut self,
         identity: Identity,
-        #[cfg_attr(not(feature = "rocksdb"), expect(unused_variables))] name: Option<SourceName>,
+        name: Option<SourceName>,
         origin: &str,
         seeks: Option<Seeks<I>>,
+        receives: Option<Receives<I>>,
         open: impl FnOnce() -> Box<dyn Feed<I>> + 'c,
     ) -> Reading<'_, C, I> {
         let known = self.routes.iter().position(|(known, _)| known.is_same_source(&identity));
@@ -123,15 +138,7 @@ impl<'c, C: Send + Sync + 'static> Routes<'c, C> {
                 Some(_) => None,
                 None => Some(Box::new(|| Box::new(open()))),
             });
-            let origin = origin.to_owned();
-            let route = Route::<C, I> {
-                origin,
-                #[cfg(feature = "rocksdb")]
-                name,
-                seeks,
-                feed: None,
-                handlers: Vec::new(),
-            };
+            let route = Route::<C, I>::new(origin.to_owned(), name, seeks, receives);
             self.routes.push((identity, Box::new(route)));
             self.routes.len() - 1
         });
@@ -168,7 +175,7 @@ impl<'r, C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> Reading<'r,
     pub fn pipe<F, S>(self, function: F) -> Piping<'r, C, I, S::Item>
     where
         F: Fn(Items<I>) -> S + Send + Sync + 'static,
-        S: Stream + Send + 'static,
+        S: Stream<Item: Clone> + Send + 'static,
     {
         self.through(pipe(function))
     }
@@ -208,7 +215,7 @@ impl<'r, C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> Reading<'r,
             if !self.flushes.iter().any(|known| Arc::ptr_eq(known, &flush)) {
                 self.flushes.push(flush);
             }
-            route.handlers.push(mounted(handler));
+            route.mount(mounted(handler));
             Ok(())
         }))
     }
@@ -225,13 +232,13 @@ impl<'r, C, I, J> Piping<'r, C, I, J>
 where
     C: Send + Sync + 'static,
     I: Clone + Send + Sync + 'static,
-    J: Send + 'static,
+    J: Clone + Send + 'static,
 {
     /// One more pipe, after those before.
     pub fn pipe<F, S>(self, function: F) -> Piping<'r, C, I, S::Item>
     where
         F: Fn(Items<J>) -> S + Send + Sync + 'static,
-        S: Stream + Send + 'static,
+        S: Stream<Item: Clone> + Send + 'static,
     {
         Piping { source: self.source, pipes: chain(self.pipes, pipe(function)) }
     }
@@ -273,98 +280,3 @@ impl<C, M> Taking<'_, C, M> {
 }
 
 opaque_debug! { Reading<'r, C, I>; Piping<'r, C, I, J>; Taking<'r, C, M>; }
-
-/// A route whose item type is forgotten.
-pub(crate) trait AnyRoute<C>: Send {
-    fn as_any(&mut self) -> &mut dyn Any;
-    /// The source as the attribute names it.
-    fn origin(&self) -> &str;
-    /// Its own name, under which the store keeps its positions.
-    #[cfg(feature = "rocksdb")]
-    fn name(&self) -> Option<&str>;
-    /// The source, if it has positions: its control, its concurrency, its marks.
-    fn seeks(&self) -> Option<Arc<dyn AnySeekable>>;
-    /// Takes the `Box<dyn Feed<I>>` of its item type.
-    fn set_feed(&mut self, feed: Box<dyn Any>);
-    /// With the context, whose type is forgotten too.
-    fn over(self: Box<Self>, context: Arc<C>) -> Box<dyn Ready>;
-    fn run(self: Box<Self>, context: Arc<C>, drive: Drive) -> BoxFuture<'static, Result<(), Error>>;
-}
-
-/// A route that has its context.
-pub(crate) trait Ready: Send {
-    fn origin(&self) -> &str;
-    /// Opens a source with positions where it goes on.
-    ///
-    /// # Errors
-    /// When the source panics.
-    fn open(&mut self, start: Positions) -> Result<(), Error>;
-    fn run(self: Box<Self>, drive: Drive) -> BoxFuture<'static, Result<(), Error>>;
-}
-
-struct Over<C, I> {
-    route: Box<Route<C, I>>,
-    context: Arc<C>,
-}
-
-impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> Ready for Over<C, I> {
-    fn origin(&self) -> &str {
-        &self.route.origin
-    }
-    fn open(&mut self, start: Positions) -> Result<(), Error> {
-        if let Some(seeks) = &self.route.seeks {
-            self.route.feed = Some(caught(&self.route.origin, || seeks.open(start))?);
-        }
-        Ok(())
-    }
-    fn run(self: Box<Self>, drive: Drive) -> BoxFuture<'static, Result<(), Error>> {
-        self.route.run(self.context, drive)
-    }
-}
-
-struct Route<C, I> {
-    origin: String,
-    #[cfg(feature = "rocksdb")]
-    name: Option<SourceName>,
-    /// If the source has positions.
-    seeks: Option<Seeks<I>>,
-    /// From the opening on.
-    feed: Option<Box<dyn Feed<I>>>,
-    handlers: Vec<Box<dyn MountedOn<C, I>>>,
-}
-
-impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> AnyRoute<C> for Route<C, I> {
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
-    }
-    fn origin(&self) -> &str {
-        &self.origin
-    }
-    #[cfg(feature = "rocksdb")]
-    fn name(&self) -> Option<&str> {
-        self.name.as_deref()
-    }
-    fn over(self: Box<Self>, context: Arc<C>) -> Box<dyn Ready> {
-        Box::new(Over { route: self, context })
-    }
-    fn seeks(&self) -> Option<Arc<dyn AnySeekable>> {
-        self.seeks.as_ref().map(Seeks::any)
-    }
-    fn set_feed(&mut self, feed: Box<dyn Any>) {
-        self.feed = feed.downcast::<Box<dyn Feed<I>>>().ok().map(|feed| *feed);
-    }
-    fn run(self: Box<Self>, context: Arc<C>, drive: Drive) -> BoxFuture<'static, Result<(), Error>> {
-        let Route { origin, feed, handlers, .. } = *self;
-        Box::pin(async move {
-            let Some(mut feed) = feed else { return Ok(()) };
-            let ended = match handlers.as_slice() {
-                [only] => only.run_alone(&context, &mut *feed, &drive).await,
-                several => {
-                    let turns: Vec<_> = several.iter().map(|handler| handler.turn(&context)).collect();
-                    drive::drive(Several::new(turns), &mut *feed, &drive).await
-                }
-            };
-            ended.map_err(|fault: Fault| fault.of(&origin))
-        })
-    }
-}

@@ -6,23 +6,34 @@
 use super::turn::{Turn, turn};
 use crate::{
     BoxError, Handler,
-    error::Fault,
+    error::{Fault, FaultOf},
+    on_error::OnError,
     output::{Given, Outputs},
     route::{
         drive::{Drive, drive},
+        inner::Inner,
         turns::Alone,
     },
     sink::{Flush, SinkAsync, SinkList, Sinks, Taken, sink_async},
     source::Feed,
 };
 use futures::future::BoxFuture;
-use std::{fmt, future::Future, marker::PhantomData, sync::Arc};
+use std::{
+    fmt,
+    future::Future,
+    marker::PhantomData,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 /// A handler `H`, and the way `P` to its outputs `T`.
 pub struct Handled<C, H, P = (), T = ()> {
     name: &'static str,
     handler: H,
     way: P,
+    on_error: OnError,
     types: PhantomData<fn() -> (C, T)>,
 }
 
@@ -37,7 +48,7 @@ pub type Outputting<C, H, P, T, X> = <T as Given<X>>::To<Handled<C, H, P, T>>;
 
 /// First step: the handler.
 pub fn handled<C, H: Handler<C>>(name: &'static str, handler: H) -> Handled<C, H> {
-    Handled { name, handler, way: (), types: PhantomData }
+    Handled { name, handler, way: (), on_error: OnError::stop(), types: PhantomData }
 }
 
 impl<C, H: Handler<C>> Handled<C, H> {
@@ -46,11 +57,18 @@ impl<C, H: Handler<C>> Handled<C, H> {
     where
         P: Outputs<H::Output, H::Emit, Item: Given<X>>,
     {
-        P::Item::to(Handled { name: self.name, handler: self.handler, way, types: PhantomData })
+        let Handled { name, handler, on_error, .. } = self;
+        P::Item::to(Handled { name, handler, way, on_error, types: PhantomData })
     }
 }
 
 impl<C, H, P, T> Handled<C, H, P, T> {
+    /// What is done when the handler fails.
+    #[must_use]
+    pub fn on_error(mut self, policy: OnError) -> Self {
+        self.on_error = policy;
+        self
+    }
     /// Gives the parameter of a closure that is a sink its type.
     pub fn closure<R: Taken, F: Fn(&T) -> R>(&self, sink: F) -> R::To<F> {
         R::to(sink)
@@ -81,8 +99,9 @@ impl<C, H, P, T> Handled<C, H, P, T> {
         P: Outputs<H::Output, H::Emit, Item = T>,
         T: Send + Sync + 'static,
     {
-        let Handled { name, handler, way, types } = self;
-        Mountable(Arc::new(Complete { name, handler, way, sinks, types }))
+        let Handled { name, handler, way, on_error, types } = self;
+        let skipped = AtomicU64::new(0);
+        Mountable(Arc::new(Complete { name, handler, way, sinks, on_error, skipped, types }))
     }
 }
 
@@ -101,7 +120,18 @@ pub(crate) struct Complete<C, H, P, T, K> {
     pub(crate) handler: H,
     pub(crate) way: P,
     pub(crate) sinks: K,
+    pub(crate) on_error: OnError,
+    /// How many of its items were given up, over all tasks.
+    skipped: AtomicU64,
     types: PhantomData<fn() -> (C, T)>,
+}
+
+impl<C, H, P, T, K> Complete<C, H, P, T, K> {
+    #[cold]
+    pub(crate) fn skipped(&self, fault: &FaultOf) {
+        let skipped = self.skipped.fetch_add(1, Ordering::Relaxed) + 1;
+        tracing::warn!(handler = self.name, skipped, "skipped an item that it failed on: {fault}");
+    }
 }
 
 /// A handler of `M`.
@@ -111,10 +141,13 @@ pub(crate) trait Mounted<C, M>: Flush {
         &'a self,
         context: &'a C,
         feed: &'a mut dyn Feed<M>,
+        inner: Option<Box<Inner<'a>>>,
         drive: &'a Drive,
     ) -> BoxFuture<'a, Result<(), Fault>>;
     /// Prepares to run as one of several.
     fn turn<'a>(&'a self, context: &'a C) -> Box<dyn Turn<M> + 'a>;
+    /// What is done when it fails.
+    fn on_error(&self) -> OnError;
 }
 
 impl<C, H, P, T, K> Flush for Complete<C, H, P, T, K>
@@ -149,11 +182,15 @@ where
         &'a self,
         context: &'a C,
         feed: &'a mut dyn Feed<H::Item>,
+        inner: Option<Box<Inner<'a>>>,
         shared: &'a Drive,
     ) -> BoxFuture<'a, Result<(), Fault>> {
-        Box::pin(drive(Alone::new(turn(self, context)), feed, shared))
+        Box::pin(drive(Alone::new(turn(self, context), inner), feed, shared))
     }
     fn turn<'a>(&'a self, context: &'a C) -> Box<dyn Turn<H::Item> + 'a> {
         Box::new(turn(self, context))
+    }
+    fn on_error(&self) -> OnError {
+        self.on_error
     }
 }

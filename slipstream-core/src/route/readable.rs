@@ -40,7 +40,7 @@ impl<S: AsyncIterable> Readable<()> for S {
         origin: &str,
     ) -> Reading<'r, C, S::Item> {
         let (identity, name) = (Identity::of_place(self), self.identity());
-        routes.read(identity, name, origin, self.seeks(), || open(self))
+        routes.read(identity, name, origin, self.seeks(), self.receives(), || open(self))
     }
     fn read_value<'r, C: Send + Sync + 'static>(
         self,
@@ -48,7 +48,7 @@ impl<S: AsyncIterable> Readable<()> for S {
         origin: &str,
     ) -> Reading<'r, C, S::Item> {
         let (identity, name) = (Identity::of_value(&self), self.identity());
-        routes.read(identity, name, origin, self.seeks(), move || open(&self))
+        routes.read(identity, name, origin, self.seeks(), self.receives(), move || open(&self))
     }
 }
 

@@ -1,11 +1,19 @@
 //! A handler's turn at a message: the call, the sinks inside the transaction, the sinks outside.
 //! Its futures stay in one place, message after message, so nothing is boxed for a message.
+//!
+//! ```text
+//! begin ─▶ handler ─▶ outputs ─▶ sinks inside        fails ─▶ failed: back to before `begin`, then
+//!                                    ⋮                           retry, or go_on without this part
+//!                               deliver ─▶ sinks outside
+//! ```
 use super::mounting::Complete;
 use crate::{
     BoxError, Emitter, Handler,
     error::{Cause, Fault, FaultOf},
+    on_error::Verdict,
     output::Outputs,
     sink::Sinks,
+    transaction::{self, Savepoint},
 };
 use std::{
     future::Future,
@@ -20,18 +28,48 @@ pub(crate) trait Turn<M>: Send {
     fn begin(&mut self, item: M, cx: &mut Context<'_>) -> Poll<Result<(), Fault>>;
     /// Goes on with an item that was pending; where none was, with what its pipe has of itself.
     fn go_on(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>>;
+    /// Handles once more the item that it has [`failed`](Turn::failed) on, which comes with it but
+    /// for one of its pipe's.
+    fn retry(&mut self, item: Option<M>, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        self.again(item, cx)
+    }
+    /// Handles once more all that this message brought it: after [`give_up`](Turn::give_up), since the
+    /// whole message runs again.
+    fn again(&mut self, item: Option<M>, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        match item {
+            Some(item) => self.begin(item, cx),
+            None => Poll::Ready(Ok(())),
+        }
+    }
+    /// What becomes of the message after this fault of the handler, by its policy. Unless all is to stop,
+    /// what it had done with the item is undone.
+    fn failed(&mut self, fault: &FaultOf) -> Verdict;
+    /// Whether its policy may ask for an item again.
+    fn mends(&self) -> bool;
     /// When all handlers of the message are done: the sinks outside.
     fn deliver(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>>;
+    /// Whether items are to be kept for a message that runs again, from the next message on.
+    fn keep(&mut self, keep: bool) {
+        let _ = keep;
+    }
+    /// The next items are of this partition.
+    fn select(&mut self, partition: i32) {
+        let _ = partition;
+    }
+    /// The partition goes on elsewhere: what its pipe remembers is of another place.
+    fn restart(&mut self, partition: i32) {
+        let _ = partition;
+    }
     /// Whether its pipe has something to handle that no message brought.
     fn poll_unasked(&mut self, cx: &mut Context<'_>) -> bool {
         let _ = cx;
         false
     }
-    /// The source has ended. Whether its pipe may still have something to handle.
+    /// The source has ended. Whether a pipe may still have something to handle.
     fn end(&mut self) -> bool {
         false
     }
-    /// Whether its pipe has ended, so that no message reaches it any more.
+    /// Whether the partition's pipe has ended, so that none of its messages reaches it any more.
     fn has_ended(&self) -> bool {
         false
     }
@@ -51,6 +89,15 @@ struct TurnOf<'a, C, H, P, T, K, Call, Calling, Deliver, Delivering> {
     staged: usize,
     deliver: Deliver,
     delivering: Place<Delivering>,
+    kept: Before<T>,
+}
+
+/// What a handler that may be called again has to go back to.
+struct Before<T> {
+    savepoint: Savepoint,
+    /// The outputs of the items before this one.
+    outputs: Vec<T>,
+    failures: u32,
 }
 
 /// Prepares the turns of one handler.
@@ -73,6 +120,7 @@ where
         staged: 0,
         deliver: move |outputs| send_each(&handled.sinks, outputs),
         delivering: Place::empty(),
+        kept: Before { savepoint: Savepoint::default(), outputs: Vec::new(), failures: 0 },
     }
 }
 
@@ -91,6 +139,9 @@ where
 {
     #[inline]
     fn begin(&mut self, item: H::Item, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        if self.handled.on_error.mends() {
+            self.remember();
+        }
         let out = self.handled.way.emitter(&mut self.outputs);
         let calling = (self.call)(item, out);
         let returned = if H::WAITS {
@@ -111,9 +162,40 @@ where
         Poll::Ready(self.take(returned))
     }
 
+    fn failed(&mut self, fault: &FaultOf) -> Verdict {
+        let policy = self.handled.on_error;
+        if !policy.mends() {
+            return Verdict::Stop;
+        }
+        // What could not be taken for an item has not been begun with.
+        if !matches!(fault.cause, Cause::Item(_)) {
+            self.undo();
+        }
+        self.kept.failures += 1;
+        let verdict = policy.verdict(self.kept.failures);
+        match verdict {
+            Verdict::Skip => self.handled.skipped(fault),
+            Verdict::Retry(after) => {
+                tracing::warn!(handler = self.handled.name, ?after, "failed, and is called again: {fault}");
+            }
+            Verdict::Stop => {}
+        }
+        if !matches!(verdict, Verdict::Retry(_)) {
+            self.kept.failures = 0;
+        }
+        verdict
+    }
+
+    fn mends(&self) -> bool {
+        self.handled.on_error.mends()
+    }
+
     #[inline]
     fn deliver(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         let Complete { sinks, name, .. } = self.handled;
+        if !self.kept.outputs.is_empty() {
+            self.with_those_before();
+        }
         let sent = if K::WAIT {
             if self.delivering.is_empty() {
                 if self.outputs.is_empty() {
@@ -138,6 +220,8 @@ where
         self.delivering.clear();
         self.outputs.clear();
         self.staged = 0;
+        self.kept.outputs.clear();
+        self.kept.failures = 0;
     }
 
     fn name(&self) -> &'static str {
@@ -151,6 +235,7 @@ where
     H: Handler<C>,
     P: Outputs<H::Output, H::Emit, Item = T>,
     K: Sinks<T>,
+    Calling: Future,
 {
     /// Takes what the handler has returned: its outputs, into the sinks inside.
     #[inline]
@@ -161,7 +246,37 @@ where
         let staged = fresh.iter().try_for_each(|output| sinks.stage(output));
         staged.map_err(|error| FaultOf::new(name, Cause::Sink(error)))?;
         self.staged = self.outputs.len();
+        self.kept.failures = 0;
         Ok(())
+    }
+
+    /// Remembers how things are before the handler is called.
+    fn remember(&mut self) {
+        self.kept.savepoint = transaction::with(|current| current.map(|transaction| transaction.savepoint()))
+            .unwrap_or_default();
+        self.kept.outputs.append(&mut self.outputs);
+        self.staged = 0;
+    }
+
+    /// As things were before the handler was called.
+    #[cold]
+    fn undo(&mut self) {
+        // The future goes first: it may hold on to what it has written.
+        self.calling.clear();
+        self.outputs.clear();
+        self.staged = 0;
+        transaction::with(|current| {
+            if let Some(transaction) = current {
+                transaction.roll_back_to(&self.kept.savepoint);
+            }
+        });
+    }
+
+    /// All outputs of the message, in order.
+    fn with_those_before(&mut self) {
+        self.kept.outputs.append(&mut self.outputs);
+        std::mem::swap(&mut self.kept.outputs, &mut self.outputs);
+        self.staged = self.outputs.len();
     }
 }
 

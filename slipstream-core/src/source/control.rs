@@ -9,7 +9,7 @@
 //! Invariants: each change makes a new state, under one lock, so whoever knows the state knows all
 //! that came before it; a seek is taken by each feed once, and one that no feed has taken waits for the
 //! next opening; a source is paused exactly as long as somebody holds it.
-use crate::position::{Position, Positions};
+use crate::position::Positions;
 use futures::task::AtomicWaker;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -168,13 +168,8 @@ impl Control {
         self.inner.state.load(Ordering::Relaxed)
     }
 
-    /// Whether a message that was fetched when the state was `as_of` is of before a seek of its
-    /// partition.
-    pub(crate) fn is_stale(&self, position: Position, as_of: u64) -> bool {
-        self.steering().sought.get(&position.partition()).is_some_and(|seek| seek.state > as_of)
-    }
-
-    /// The partitions that were sought after the state was `as_of`.
+    /// The partitions that were sought after the state was `as_of`: a message of one of them that was fetched
+    /// at that state is of before the seek.
     pub(crate) fn sought_since(&self, as_of: u64) -> Vec<i32> {
         let steering = self.steering();
         let later = steering.sought.iter().filter(|(_, seek)| seek.state > as_of);
@@ -289,9 +284,8 @@ mod tests {
         control.seek(1, 3);
         let after = control.state();
         control.pause();
-        assert!(control.is_stale(Position::new(1, 9), before));
-        assert!(!control.is_stale(Position::new(0, 9), before));
-        assert!(!control.is_stale(Position::new(1, 3), after));
+        assert_eq!(control.sought_since(before), [1]);
+        assert!(control.sought_since(after).is_empty(), "a pause makes nothing stale");
     }
 
     #[test]

@@ -18,7 +18,7 @@ mod replay;
 mod seeks;
 
 pub use control::Control;
-pub(crate) use feed::{Chunk, Feed, Plain};
+pub(crate) use feed::{Chunk, Feed, Kept, Plain};
 pub(crate) use identity::Identity;
 pub use identity::SourceName;
 pub use iter::{Interval, Iter, interval, iter};
@@ -27,6 +27,7 @@ pub use replay::{Csv, Json, Line, Replay, ReplayError, replay};
 pub(crate) use seeks::AnySeekable;
 pub use seeks::{Seekable, Seeks};
 
+use crate::given::Receives;
 use futures::Stream;
 
 /// Something that can be opened and gives items asynchronously, until it ends.
@@ -78,6 +79,12 @@ pub trait AsyncIterable: 'static {
     /// If it can be read again from a place: `Some(Seeks::new(self))`, beside an `impl` of [`Seekable`],
     /// through which it is then opened in place of [`open`](AsyncIterable::open).
     fn seeks(&self) -> Option<Seeks<Self::Item>> {
+        None
+    }
+
+    /// Whether what handlers give to it is handled inside of their messages: true of channels and caches.
+    #[doc(hidden)]
+    fn receives(&self) -> Option<Receives<Self::Item>> {
         None
     }
 }

@@ -4,6 +4,7 @@
 //! or a cursor.
 use std::ops::Deref;
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rocksdb::DB;
 
@@ -18,7 +19,22 @@ pub(super) struct Database {
 
 impl Database {
     pub(super) fn new(db: DB, claim: Option<Claim>) -> Self {
+        OPEN.fetch_add(1, Ordering::Relaxed);
         Self { db, _claim: claim }
+    }
+}
+
+/// How many are open in this process.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether a store is open in this process.
+pub(crate) fn any_is_open() -> bool {
+    OPEN.load(Ordering::Relaxed) > 0
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        OPEN.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -171,6 +171,17 @@ pub enum StoreError {
         /// The other one.
         second: Arc<Path>,
     },
+    /// A message locks once, so that no two messages wait for each other.
+    #[error(
+        "a message that has a lock, or waits for one, asked for another in cache `{cache}` of the store at \
+         `{}`: lock all keys in one call of `lock_all`", path.display()
+    )]
+    SecondLock {
+        /// The store's directory.
+        path: Arc<Path>,
+        /// The cache in which the second was asked for.
+        cache: Arc<str>,
+    },
     /// Two flows may not run over one store: each would commit the other's messages.
     #[error(
         "a flow is running over the store at `{}` already: put the handlers into one flow, or give the \

@@ -24,6 +24,7 @@ mod epoch;
 mod error;
 mod format;
 mod identity;
+mod locks;
 mod merge;
 mod open;
 mod options;
@@ -48,6 +49,7 @@ use catalogue::Catalogue;
 use database::Database;
 
 pub(crate) use cursor::Lent;
+pub(crate) use database::any_is_open;
 #[cfg(test)]
 pub(crate) use epoch::Frozen;
 use epoch::Layers;
@@ -55,6 +57,7 @@ pub(crate) use epoch::TurnNumber;
 pub use error::StoreError;
 pub use format::ValueFormat;
 pub use identity::{StoreId, StoreIdError};
+pub(crate) use locks::HeldLock;
 pub(crate) use merge::{Below, Direction, Taken, step, visible};
 pub(crate) use reads::Read;
 pub(crate) use rows::{Bytes, Found, Rows};
@@ -115,6 +118,7 @@ struct Inner {
     /// Bytes written since the cursors that see an older state were dropped.
     unswept: AtomicUsize,
     epochs: epoch::Epochs,
+    locks: Arc<locks::KeyLocks>,
     catalogue: Mutex<Catalogue>,
 }
 

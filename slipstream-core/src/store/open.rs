@@ -81,6 +81,7 @@ impl Store {
             kept_cursors,
             unswept: AtomicUsize::new(0),
             epochs: super::epoch::Epochs::default(),
+            locks: Arc::default(),
             catalogue,
         };
         Ok(Self { inner: Arc::new(inner) })

@@ -150,6 +150,11 @@ impl Table {
     }
 
     #[cold]
+    pub(crate) fn second_lock(&self) -> StoreError {
+        StoreError::SecondLock { path: self.store.name(), cache: Arc::clone(&self.name) }
+    }
+
+    #[cold]
     pub(crate) fn error(&self, error: &rocksdb::Error) -> StoreError {
         self.store.error(error)
     }

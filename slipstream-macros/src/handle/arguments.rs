@@ -10,9 +10,10 @@ use syn::{
 };
 
 /// The names that take a value.
-const NAMES: [&str; 3] = ["sink", "pipe", "crate"];
+const NAMES: [&str; 4] = ["sink", "pipe", "on_error", "crate"];
 
-const USAGE: &str = "usage: `#[handle(source, …, pipe = [f, g], sink = [s, t], crate = path)]`";
+const USAGE: &str =
+    "usage: `#[handle(source, …, pipe = [f, g], sink = [s, t], on_error = policy, crate = path)]`";
 
 /// What an attribute says.
 #[derive(Default)]
@@ -20,6 +21,7 @@ pub(super) struct Arguments {
     pub(super) sources: Vec<Expr>,
     pub(super) pipes: Vec<Expr>,
     pub(super) sinks: Vec<Expr>,
+    pub(super) on_error: Option<Expr>,
     /// The values of arguments that are not known.
     meant: Vec<Expr>,
     pub(super) private: Private,
@@ -55,6 +57,7 @@ impl Arguments {
                 match name.to_string().as_str() {
                     "sink" => self.sinks.extend(one_or_list(input)?),
                     "pipe" => self.pipes.extend(one_or_list(input)?),
+                    "on_error" => self.on_error = Some(input.parse()?),
                     "crate" => self.private = Private::of(Path::parse_mod_style(input)?),
                     unknown => {
                         mistakes.at(&name, self::unknown(unknown));
@@ -86,7 +89,8 @@ impl Arguments {
     }
 
     pub(super) fn expressions(&self) -> impl Iterator<Item = &Expr> {
-        [&self.sources, &self.pipes, &self.sinks, &self.meant].into_iter().flatten()
+        let lists = [&self.sources, &self.pipes, &self.sinks, &self.meant].into_iter().flatten();
+        lists.chain(&self.on_error)
     }
 }
 
@@ -102,8 +106,8 @@ fn one_or_list(input: ParseStream<'_>) -> Result<Vec<Expr>> {
 }
 
 fn repeated(name: &Ident) -> String {
-    match name == "crate" {
-        true => "`crate` is given twice".to_owned(),
+    match name == "crate" || name == "on_error" {
+        true => format!("`{name}` is given twice"),
         false => format!("`{name}` is given twice: write one list, `{name} = [a, b]`"),
     }
 }
@@ -168,6 +172,7 @@ mod tests {
         assert_eq!(nearest("Sinks"), Some("sink"));
         assert_eq!(nearest("pipes"), Some("pipe"));
         assert_eq!(nearest("krate"), Some("crate"));
+        assert_eq!(nearest("onerror"), Some("on_error"));
         assert_eq!(nearest("group"), None);
     }
 }

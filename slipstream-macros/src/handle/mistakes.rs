@@ -97,7 +97,8 @@ fn each_error_of_the_attribute_ends_in_the_usage() {
         let mut mistakes = Mistakes::default();
         Arguments::parse(attribute.parse().unwrap(), &mut mistakes);
         let text = mistakes.into_error().unwrap().to_string();
-        let usage = "\nusage: `#[handle(source, …, pipe = [f, g], sink = [s, t], crate = path)]`";
+        let usage =
+            "\nusage: `#[handle(source, …, pipe = [f, g], sink = [s, t], on_error = policy, crate = path)]`";
         assert!(text.ends_with(usage), "{text}");
     }
 }

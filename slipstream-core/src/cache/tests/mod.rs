@@ -1,10 +1,15 @@
 //! What a cache promises, by kind: single calls, messages, and (against a model) all of them mixed.
 mod calls;
+mod locks;
 mod message;
+mod messages;
 mod model;
+mod update;
 
 use super::*;
-use crate::transaction::{self, Transaction};
+use crate::commit::{Commit, Published, Settings};
+use crate::store::Frozen;
+use crate::transaction::{self, Savepoint, Transaction};
 
 type Rows<K, V> = Result<Vec<(K, V)>, StoreError>;
 
@@ -19,13 +24,23 @@ fn rows<K: Key + PartialEq + fmt::Debug, V: DeserializeOwned + PartialEq + fmt::
     forwards
 }
 
+/// The commits of a flow over a store.
+fn commit(store: &Store) -> Commit {
+    Commit::new(Settings::default(), Some(store.clone()), vec![Arc::from("source")]).unwrap()
+}
+
 /// A message that ends by publication or not at all.
-#[derive(Default)]
 struct Message(Option<Box<Transaction>>);
+
+impl Default for Message {
+    fn default() -> Self {
+        Self(Some(Box::default()))
+    }
+}
 
 impl Message {
     fn new() -> Self {
-        Self(Some(Box::default()))
+        Self::default()
     }
 
     fn handle<R>(&mut self, f: impl FnOnce() -> R) -> R {
@@ -39,6 +54,19 @@ impl Message {
         let published = staged.store().publish(None, staged.reads(), rows, None)?;
         staged.forget_reads();
         Ok(published)
+    }
+
+    /// Publishes as a route does.
+    fn publish_to(&mut self, commit: &Commit) -> Published {
+        commit.publish(self.0.as_mut().unwrap(), None).unwrap()
+    }
+
+    fn savepoint(&self) -> Savepoint {
+        self.0.as_ref().unwrap().savepoint()
+    }
+
+    fn roll_back_to(&mut self, savepoint: &Savepoint) {
+        self.0.as_mut().unwrap().roll_back_to(savepoint);
     }
 
     fn roll_back(&mut self) {

@@ -7,7 +7,6 @@ use std::ops::{Bound, RangeBounds};
 use proptest::prelude::*;
 
 use super::*;
-use crate::store::Frozen;
 
 type At = (String, i8);
 type Map = BTreeMap<At, u32>;
@@ -300,7 +299,7 @@ fn run(path: Option<tempfile::TempDir>, epochs: bool, steps: &[Step]) {
 }
 
 /// So many cases, unless the environment asks for another number.
-fn cases(usual: u32) -> ProptestConfig {
+pub(super) fn cases(usual: u32) -> ProptestConfig {
     match std::env::var_os("PROPTEST_CASES") {
         Some(_) => ProptestConfig::default(),
         None => ProptestConfig::with_cases(usual),

@@ -35,6 +35,7 @@ pub(super) fn expand(
         _ => quote!(_),
     };
     let outputs = outputs(handler, !arguments.sinks.is_empty(), name.span(), private);
+    let on_error = arguments.on_error.as_ref().map(on_error);
     let closures = arguments.sinks.iter().enumerate().filter_map(|(at, sink)| closure(at, sink));
     let sinks = sinks(&arguments.sinks, name.span());
     let pipes: Vec<_> = arguments.pipes.iter().map(pipe).collect();
@@ -51,6 +52,7 @@ pub(super) fn expand(
             use #private::{ExactlyOne as _, Whole as _};
             let #handled = #private::handled::<#context, _>(#text, Self {});
             #outputs
+            #on_error
             #(#closures)*
             #sinks
             #(#sources)*
@@ -87,6 +89,12 @@ fn outputs(handler: &Handler, for_sinks: bool, name: Span, private: &Private) ->
     };
     let handled = local("handled", span);
     step("handled", span, &quote_spanned!(span=> #handled.outputs(#value)))
+}
+
+fn on_error(policy: &Expr) -> TokenStream {
+    let span = policy.span();
+    let handled = local("handled", span);
+    step("handled", span, &quote_spanned!(span=> #handled.on_error(#policy)))
 }
 
 /// The sinks in one call, as `(((), &a), &b)`: the compiler points at the element that is wrong.

@@ -1,0 +1,126 @@
+//! A source dealt out to several workers, and a source that ends with others.
+//!
+//! ```text
+//! feed ─chunk─▶ by partition ─┬─▶ at most one chunk ─▶ worker 1
+//!                             └─▶ at most one chunk ─▶ worker 2
+//! ```
+//!
+//! Invariants: a partition has one worker for as long as the flow runs, so its messages are handled one
+//! after the other; what is dealt out and not yet handled is bounded; a worker that has ended ends the
+//! dealing.
+use super::Shared;
+use crate::{
+    error::Fault,
+    source::{Chunk, Feed, Kept},
+    stop::Stop,
+};
+use futures::{FutureExt, future::BoxFuture};
+use std::{
+    collections::HashMap,
+    future::{Future, poll_fn},
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+use tokio::sync::mpsc;
+
+/// Deals the messages of a feed out to so many others, by partition.
+pub(super) fn split<I: Clone + Send + 'static>(
+    feed: Box<dyn Feed<I>>,
+    workers: usize,
+    shared: Arc<Shared>,
+) -> (impl Future<Output = Result<(), Fault>> + Send, Vec<Box<dyn Feed<I>>>) {
+    // One, since a chunk is enough to work on while the next is being read.
+    let (senders, feeds): (Vec<_>, Vec<_>) = (0..workers).map(|_| mpsc::channel(1)).unzip();
+    let feeds = feeds.into_iter().map(|chunks| Box::new(Dealt { chunks, kept: Kept::new() }) as _);
+    (deal(feed, senders, shared), feeds.collect())
+}
+
+async fn deal<I: Send>(
+    mut feed: Box<dyn Feed<I>>,
+    workers: Vec<mpsc::Sender<Chunk<I>>>,
+    shared: Arc<Shared>,
+) -> Result<(), Fault> {
+    let mut worker_of = HashMap::new();
+    let mut chunk = Chunk::new();
+    loop {
+        tokio::select! {
+            filled = poll_fn(|cx| feed.poll_chunk(&mut chunk, cx)) => filled?,
+            () = shared.stop.stopped() => return Ok(()),
+        }
+        if chunk.items.is_empty() {
+            return Ok(());
+        }
+        let mut parts: Vec<Chunk<I>> = workers.iter().map(|_| Chunk::new()).collect();
+        for (item, position) in chunk.items.drain(..).zip(chunk.positions.drain(..)) {
+            // A new one goes to the worker that has had the fewest.
+            let next = worker_of.len() % workers.len();
+            let worker = *worker_of.entry(position.partition()).or_insert(next);
+            if let Some(part) = parts.get_mut(worker) {
+                part.items.push(item);
+                part.positions.push(position);
+            }
+        }
+        for (worker, mut part) in workers.iter().zip(parts) {
+            if !part.items.is_empty() {
+                part.as_of = chunk.as_of;
+                if worker.send(part).await.is_err() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+/// What one worker gets.
+struct Dealt<I> {
+    chunks: mpsc::Receiver<Chunk<I>>,
+    kept: Kept<I>,
+}
+
+impl<I: Clone + Send> Feed<I> for Dealt<I> {
+    fn poll_chunk(&mut self, chunk: &mut Chunk<I>, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        if let Some(dealt) = ready!(self.chunks.poll_recv(cx)) {
+            *chunk = dealt;
+            self.kept.take(&chunk.items);
+        }
+        Poll::Ready(Ok(()))
+    }
+    fn keep(&mut self, keep: bool) {
+        self.kept.keep(keep);
+    }
+    fn again(&mut self, at: usize) -> Option<Result<I, Fault>> {
+        self.kept.again(at).map(Ok)
+    }
+}
+
+/// A feed that ends when others have and nothing is left in it.
+pub(super) struct UntilOthersEnd<I> {
+    feed: Box<dyn Feed<I>>,
+    others_ended: BoxFuture<'static, ()>,
+}
+
+impl<I> UntilOthersEnd<I> {
+    pub(super) fn new(feed: Box<dyn Feed<I>>, others_ended: Arc<Stop>) -> Self {
+        UntilOthersEnd {
+            feed,
+            others_ended: async move { others_ended.stopped().await }.boxed().fuse().boxed(),
+        }
+    }
+}
+
+impl<I> Feed<I> for UntilOthersEnd<I> {
+    fn poll_chunk(&mut self, chunk: &mut Chunk<I>, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        // Asked before the feed, so that what was sent before the others ended is seen.
+        let ended = self.others_ended.as_mut().poll(cx).is_ready();
+        match self.feed.poll_chunk(chunk, cx) {
+            Poll::Pending if ended => Poll::Ready(Ok(())),
+            polled => polled,
+        }
+    }
+    fn keep(&mut self, keep: bool) {
+        self.feed.keep(keep);
+    }
+    fn again(&mut self, at: usize) -> Option<Result<I, Fault>> {
+        self.feed.again(at)
+    }
+}
