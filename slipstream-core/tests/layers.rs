@@ -35,6 +35,7 @@ const NAMES: [(&str, &[&str]); 15] = [
         &[
             "AsyncIterable",
             "Control",
+            "Csv",
             "Interval",
             "Iter",
             "Json",

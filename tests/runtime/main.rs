@@ -14,6 +14,7 @@ mod policies;
 mod routes;
 mod shapes;
 mod sinks;
+mod sources;
 
 use std::sync::{Arc, Mutex};
 
