@@ -65,6 +65,10 @@ pub(crate) enum Published {
     /// All of the message is visible.
     Whole,
     /// Nothing is: another message has published a key since this one read it to change it.
+    #[cfg_attr(
+        not(feature = "rocksdb"),
+        allow(dead_code, reason = "only caches are read in order to change them")
+    )]
     Conflict,
 }
 
