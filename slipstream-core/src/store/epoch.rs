@@ -195,7 +195,7 @@ impl Store {
         rows: Rows,
         moved: Option<(Place, Position)>,
     ) -> Result<bool, StoreError> {
-        if turn.is_none() && reads.is_empty() {
+        if turn.is_none() && reads.is_empty() && !self.is_running() {
             let _shared = self.layers_shared();
             if !self.is_running() {
                 return self.write_rows(&rows).map(|()| true);
@@ -232,12 +232,13 @@ impl Store {
         change: impl FnOnce(&mut Rows),
         direct: impl FnOnce() -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let shared = self.layers_shared();
-        // No flow begins, and nothing that was read is compared, before this is written.
         if !self.is_running() {
-            return direct();
+            let _shared = self.layers_shared();
+            // From here on no flow begins, and nothing that was read is compared, before this is written.
+            if !self.is_running() {
+                return direct();
+            }
         }
-        drop(shared);
         let mut layers = self.layers_mut();
         if layers.failed {
             return Err(StoreError::CommitFailed { path: self.name() });
@@ -342,6 +343,10 @@ impl Store {
     /// Last step: the closing layer is gone, since RocksDB has its rows.
     pub(crate) fn thaw(&self, frozen: Frozen) {
         let mut layers = self.layers_mut();
+        // What closes now may be of another flow, if this one was dropped since.
+        if !self.is_turn(frozen.turn) {
+            return;
+        }
         let closed = (layers.closing.take(), std::mem::take(&mut layers.moved_closing));
         drop(layers);
         // The maps may be large: they are freed outside of the lock.
@@ -396,8 +401,16 @@ mod tests {
         let mut rows = Rows::default();
         rows.set(&[0, 0, 0, 1, 8], Some(&[1]));
         store.publish(Some(dropped), &[], rows, None).unwrap_err();
-        // Nor is the next one ended by it.
+        // Nor is the next one ended by it, or its closing layer dropped.
         store.drop_epochs(dropped);
+        let mut rows = Rows::default();
+        rows.set(&[0, 0, 0, 1, 9], Some(&[1]));
+        assert!(store.publish(Some(next), &[], rows, None).unwrap());
+        let closing = store.freeze().unwrap();
+        store.thaw(frozen);
+        assert!(matches!(store.layers().unwrap().find(&[0, 0, 0, 1, 9]), Found::Value(_)));
+        store.write_frozen(&closing, false).unwrap();
+        store.thaw(closing);
         assert!(store.publish(Some(next), &[], Rows::default(), None).unwrap());
         assert!(store.end_epochs());
         assert!(store.get(&[0, 0, 0, 1, 7]).unwrap().is_none());
