@@ -36,9 +36,14 @@ fn sees(app: &App, (word, count): (String, Option<u32>)) {
 }
 #[handle(app.counts, sink = app.lengths)]
 fn by_length(app: &App, (word, count): (String, Option<u32>)) -> Result<(usize, Option<String>)> {
-    // It is part of the message: the change is seen.
-    assert_eq!(app.counts.get(&word)?, count);
     Ok((word.len(), count.map(|_| word)))
+}
+#[handle(app.counts)]
+fn reads_what_it_sees(app: &App, (word, count): (String, Option<u32>)) -> Result<()> {
+    // It is part of the message: the change can be read already.
+    let is_removed_later = word == "be" && app.counts.get("bee")?.is_some();
+    assert!(is_removed_later || app.counts.get(&word)? == count);
+    Ok(())
 }
 #[handle(app.lengths.clone())]
 fn sees_lengths(app: &App, (length, word): (usize, Option<String>)) {
@@ -66,7 +71,7 @@ async fn changes_are_handled_as_soon_as_the_handler_that_made_them_is_done() {
 #[tokio::test]
 async fn changes_of_changes_come_before_the_next_change() {
     let app = app();
-    flow![counts, sees, by_length, sees_lengths].run(Arc::clone(&app)).await.unwrap();
+    flow![counts, sees, by_length, reads_what_it_sees, sees_lengths].run(Arc::clone(&app)).await.unwrap();
     let lines = app.log.take();
     assert_eq!(lines.get(..2).unwrap(), ["to Some(1)", "length 2: Some(\"to\")"]);
     assert_eq!(

@@ -131,8 +131,7 @@ async fn no_increment_is_lost_whether_one_or_eight_messages_are_in_hand() {
     for concurrency in [1, 8] {
         let store = Store::in_memory().unwrap();
         let app = app(&store, 8, 500, concurrency);
-        // The store is found by nothing but the first publication.
-        flow![increments, gives, adds_up].run(Arc::clone(&app)).await.unwrap();
+        flow![increments, gives, adds_up].store(&store).run(Arc::clone(&app)).await.unwrap();
         assert_eq!(app.count.get(&()).unwrap(), Some(4000));
         assert_eq!(app.given.get(&()).unwrap(), Some(4000));
         // Each message has its own number: the counts are those of one message after the other.
