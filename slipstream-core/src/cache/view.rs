@@ -131,7 +131,7 @@ pub(super) fn update<R>(
             None if value.is_none() && read.value().is_none() => Ok(true),
             None => {
                 let mut rows = Rows::default();
-                rows.put(Arc::clone(read.key()), value);
+                rows.put(read.key().clone(), value);
                 table.store().publish(None, &[read], rows, None)
             }
         });

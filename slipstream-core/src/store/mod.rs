@@ -16,6 +16,7 @@
 //! row.
 //!
 //! Deliberately absent: a choice of another engine behind a trait, since [`Store`] is one concrete type.
+mod bytes;
 mod catalogue;
 mod claim;
 mod cursor;
@@ -48,6 +49,7 @@ use rocksdb::{DBPinnableSlice, ReadOptions, WriteBatch, WriteOptions};
 use catalogue::Catalogue;
 use database::Database;
 
+pub(crate) use bytes::Bytes;
 pub(crate) use cursor::Lent;
 pub(crate) use database::any_is_open;
 #[cfg(test)]
@@ -60,7 +62,7 @@ pub use identity::{StoreId, StoreIdError};
 pub(crate) use locks::HeldLock;
 pub(crate) use merge::{Below, Direction, Taken, step, visible};
 pub(crate) use reads::Read;
-pub(crate) use rows::{Bytes, Found, Rows};
+pub(crate) use rows::{Found, Rows};
 pub(crate) use scratch::Scratch;
 pub(crate) use staged::{Staged, StagedThen};
 pub(crate) use table::Table;
