@@ -25,7 +25,9 @@ mod twin;
 use bare::{Bare, Way};
 use futures::{Stream, StreamExt, stream};
 use serde::{Deserialize, Serialize};
-use slipstream::{AsyncIterable, Cache, Flow, FlowHandle, Position, Positions, Store, Timestamp, source};
+use slipstream::{
+    AsyncIterable, Cache, Flow, FlowHandle, Position, Positions, Seekable, Seeks, Store, Timestamp, source,
+};
 use std::{
     error::Error,
     hint::black_box,
@@ -53,15 +55,20 @@ struct Numbers(&'static str, u64);
 
 impl AsyncIterable for Numbers {
     type Item = u64;
-    const POSITIONS: bool = true;
     fn open(&self) -> impl Stream<Item = u64> + Send + 'static {
         self.open_at(Positions::default()).map(|(_, n)| n)
     }
-    fn open_at(&self, _: Positions) -> impl Stream<Item = (Position, u64)> + Send + 'static {
-        stream::iter((0..self.1).map(|n| (Position::new(0, n as i64), n)))
-    }
     fn identity(&self) -> Option<String> {
         Some(self.0.to_owned())
+    }
+    fn seeks(&self) -> Option<Seeks<u64>> {
+        Some(Seeks::new(self))
+    }
+}
+
+impl Seekable for Numbers {
+    fn open_at(&self, _: Positions) -> impl Stream<Item = (Position, u64)> + Send + 'static {
+        stream::iter((0..self.1).map(|n| (Position::new(0, n as i64), n)))
     }
 }
 

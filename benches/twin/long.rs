@@ -43,7 +43,7 @@ impl Twins {
         if !self.wants(name) {
             return Ok(());
         }
-        let rounds = self.size(5, 3, 1);
+        let rounds = self.size(3, 3, 1);
         let mut all = vec![Vec::new(); twins.len() + 1];
         for _ in 0..rounds {
             let mut times = all.iter_mut();

@@ -154,9 +154,14 @@ pub(super) fn update<R>(
             None => {
                 let (store, change) = (table.store(), (Arc::clone(read.key()), value.clone()));
                 let mut rows = Rows::default();
+<<<<<<< HEAD
                 rows.put(Arc::clone(read.key()), value);
                 let write = || store.publish(None, &[read], rows, None);
                 table.changes().outside(|| store.name(), || change, write)
+=======
+                rows.put(read.key().clone(), value);
+                table.store().publish(None, &[read], rows, None)
+>>>>>>> handle
             }
         });
         if is_done? {

@@ -87,7 +87,7 @@ pub(crate) struct Frozen {
     turn: TurnNumber,
 }
 
-/// What each row weighs besides its bytes: its place in the map, and two counted pointers.
+/// What each row weighs besides its bytes: its place in the map, and the heads of what is shared.
 const ROW_BYTES: usize = 96;
 
 impl Store {

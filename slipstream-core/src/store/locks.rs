@@ -12,8 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::OwnedMutexGuard;
 
-use super::Store;
-use super::rows::Bytes;
+use super::{Bytes, Store};
 
 /// Where one key's lock is had, or waited for.
 type Place = Arc<tokio::sync::Mutex<()>>;
@@ -41,7 +40,7 @@ pub(crate) struct HeldLock {
 impl Store {
     /// Locks a key. Dropped while it waits, it has left the queue and locked nothing.
     pub(crate) async fn lock(&self, key: Bytes) -> HeldLock {
-        let place = Arc::clone(self.inner.locks.places().entry(Arc::clone(&key)).or_default());
+        let place = Arc::clone(self.inner.locks.places().entry(key.clone()).or_default());
         // Before the wait, so that a future that is dropped leaves the table as it was.
         let mut held = HeldLock {
             locks: Arc::clone(&self.inner.locks),

@@ -13,8 +13,9 @@
 use std::cmp::Ordering;
 use std::ops::Deref;
 
+use super::Bytes;
 use super::cursor::{Cursor, Lent};
-use super::rows::{Bytes, Rows};
+use super::rows::Rows;
 use super::table::Table;
 
 /// From which end of the range the next row is taken.

@@ -16,6 +16,7 @@
 //! row.
 //!
 //! Deliberately absent: a choice of another engine behind a trait, since [`Store`] is one concrete type.
+mod bytes;
 mod catalogue;
 mod changes;
 mod claim;
@@ -49,7 +50,11 @@ use rocksdb::{DBPinnableSlice, ReadOptions, WriteBatch, WriteOptions};
 use catalogue::Catalogue;
 use database::Database;
 
+<<<<<<< HEAD
 pub(crate) use changes::Change;
+=======
+pub(crate) use bytes::Bytes;
+>>>>>>> handle
 pub(crate) use cursor::Lent;
 pub(crate) use database::any_is_open;
 #[cfg(test)]
@@ -62,7 +67,7 @@ pub use identity::{StoreId, StoreIdError};
 pub(crate) use locks::HeldLock;
 pub(crate) use merge::{Below, Direction, Taken, step, visible};
 pub(crate) use reads::Read;
-pub(crate) use rows::{Bytes, Found, Rows};
+pub(crate) use rows::{Found, Rows};
 pub(crate) use scratch::Scratch;
 pub(crate) use staged::{Staged, StagedThen};
 pub(crate) use table::Table;

@@ -8,10 +8,8 @@
 //! Invariants: a read is remembered with what it saw below the message's own rows; it is compared
 //! under the lock under which the rows are moved, so nothing comes between; no lock is held in the
 //! meantime. Values are compared, not who wrote them: one that was changed and changed back is unchanged.
-use std::sync::Arc;
-
-use super::rows::{Bytes, Found};
-use super::{Layers, Store, StoreError};
+use super::rows::Found;
+use super::{Bytes, Layers, Store, StoreError};
 
 /// One key as it was read.
 #[derive(Debug, Clone)]
@@ -36,7 +34,7 @@ impl Read {
     /// The layers know this value, or that there is none.
     fn is(&self, now: Option<&Bytes>) -> bool {
         match (&self.value, now) {
-            (Some(read), Some(now)) => Arc::ptr_eq(read, now) || read == now,
+            (Some(read), Some(now)) => read == now,
             (None, None) => true,
             _ => false,
         }

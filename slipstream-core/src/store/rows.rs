@@ -11,12 +11,8 @@
 //! rows below, while rows written after the clearing stand above it.
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::Arc;
 
-use super::table_of;
-
-/// A key with its cache's id in front, or a value: shared, so that an iterator copies none.
-pub(crate) type Bytes = Arc<[u8]>;
+use super::{Bytes, table_of};
 
 /// What one layer knows of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +60,10 @@ impl Rows {
 
     /// Lays a newer layer over this one.
     pub(crate) fn take_over(&mut self, newer: Rows) {
+        if self.is_empty() {
+            *self = newer;
+            return;
+        }
         for cache in newer.cleared {
             self.clear(cache);
         }
@@ -75,7 +75,7 @@ impl Rows {
 
     pub(crate) fn get(&self, key: &[u8]) -> Found {
         match self.rows.get(key) {
-            Some(Some(value)) => Found::Value(Arc::clone(value)),
+            Some(Some(value)) => Found::Value(value.clone()),
             Some(None) => Found::Deleted,
             None if self.hides(table_of(key)) => Found::Deleted,
             None => Found::Nothing,
@@ -94,23 +94,17 @@ impl Rows {
 
     /// The row with the least key in `from..to`, deletions included.
     pub(crate) fn first(&self, from: &[u8], to: &[u8]) -> Option<(&Bytes, Option<&Bytes>)> {
-        let (key, value) = self.between(from, to)?.next()?;
-        Some((key, value.as_ref()))
+        // One of the two bounds is sought, since each costs as much as the look-up.
+        let rows = (Bound::Included(from), Bound::Unbounded);
+        let (key, value) = self.rows.range::<[u8], _>(rows).next()?;
+        (**key < *to).then_some((key, value.as_ref()))
     }
 
     /// The row with the greatest key in `from..to`, deletions included.
     pub(crate) fn last(&self, from: &[u8], to: &[u8]) -> Option<(&Bytes, Option<&Bytes>)> {
-        let (key, value) = self.between(from, to)?.next_back()?;
-        Some((key, value.as_ref()))
-    }
-
-    fn between(
-        &self,
-        from: &[u8],
-        to: &[u8],
-    ) -> Option<std::collections::btree_map::Range<'_, Bytes, Option<Bytes>>> {
-        // The map panics on a range that ends before it begins.
-        (from < to).then(|| self.rows.range::<[u8], _>((Bound::Included(from), Bound::Excluded(to))))
+        let rows = (Bound::Unbounded, Bound::Excluded(to));
+        let (key, value) = self.rows.range::<[u8], _>(rows).next_back()?;
+        (**key >= *from).then_some((key, value.as_ref()))
     }
 
     /// All rows in key order, deletions included.

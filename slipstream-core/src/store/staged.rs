@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use rocksdb::WriteBatch;
 
-use super::rows::{Bytes, Rows};
-use super::{ID_BYTES, Read, Store, StoreError};
+use super::rows::Rows;
+use super::{Bytes, ID_BYTES, Read, Store, StoreError};
 
 /// What a row adds to a write batch besides its key and value: a tag and two lengths.
 const ROW_BYTES: usize = 8;
@@ -61,7 +61,7 @@ impl Staged {
         read: Read,
         value: Option<Bytes>,
     ) -> Result<(), StoreError> {
-        self.change(store, |rows| rows.put(Arc::clone(read.key()), value))?;
+        self.change(store, |rows| rows.put(read.key().clone(), value))?;
         self.reads.push(read);
         Ok(())
     }
