@@ -98,7 +98,7 @@ pub(super) fn set(table: &Table, key: &[u8], value: Option<&[u8]>) -> Result<(),
     transaction::with(|tx| match tx {
         Some(tx) if tx.given.is_read(table.changes().id()) => {
             let (key, value) = (Bytes::from(key), value.map(Bytes::from));
-            staged(tx, table).change(table.store(), |rows| rows.put(Arc::clone(&key), value.clone()))?;
+            staged(tx, table).change(table.store(), |rows| rows.put(key.clone(), value.clone()))?;
             give(tx, table, (key, value));
             Ok(())
         }
@@ -145,23 +145,18 @@ pub(super) fn update<R>(
         let (result, value) = change(read.value())?;
         let is_done = transaction::with(|tx| match tx {
             Some(tx) => {
-                let change = (Arc::clone(read.key()), value.clone());
+                let change = (read.key().clone(), value.clone());
                 staged(tx, table).update(table.store(), read, value)?;
                 give(tx, table, change);
                 Ok(true)
             }
             None if value.is_none() && read.value().is_none() => Ok(true),
             None => {
-                let (store, change) = (table.store(), (Arc::clone(read.key()), value.clone()));
+                let (store, change) = (table.store(), (read.key().clone(), value.clone()));
                 let mut rows = Rows::default();
-<<<<<<< HEAD
-                rows.put(Arc::clone(read.key()), value);
+                rows.put(read.key().clone(), value);
                 let write = || store.publish(None, &[read], rows, None);
                 table.changes().outside(|| store.name(), || change, write)
-=======
-                rows.put(read.key().clone(), value);
-                table.store().publish(None, &[read], rows, None)
->>>>>>> handle
             }
         });
         if is_done? {

@@ -8,14 +8,12 @@
 //! Invariants: a cache that no running flow reads costs a look at an empty list; changes from outside
 //! come in the order in which they were published; what waits is bounded, and a write that has no room
 //! is refused before anything is written.
-use super::StoreError;
-use super::rows::Bytes;
+use super::{Bytes, StoreError};
 use crate::given::{ReceiverId, unique_id};
-use futures::{FutureExt, Stream, stream};
+use futures::{Stream, StreamExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use tokio::sync::mpsc;
 
 /// How many changes from outside may wait for their handlers.
 const ROOM: usize = 1024;
@@ -33,10 +31,9 @@ pub(crate) struct Changes {
 struct Outside {
     /// How many running flows read them.
     readers: Arc<AtomicUsize>,
-    /// Held from a publication until it waits, so that the order is the same.
-    sender: Mutex<mpsc::Sender<Change>>,
-    /// Had by the flow that reads.
-    waiting: Arc<tokio::sync::Mutex<mpsc::Receiver<Change>>>,
+    /// Held from a publication until it waits, so that the order is the same, and there is room still.
+    sender: Mutex<async_channel::Sender<Change>>,
+    waiting: async_channel::Receiver<Change>,
 }
 
 impl Changes {
@@ -61,33 +58,28 @@ impl Changes {
         let read = self.outside.get().filter(|outside| outside.readers.load(Ordering::Acquire) > 0);
         let Some(outside) = read else { return write() };
         let sender = outside.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        let Ok(room) = sender.try_reserve() else {
+        if sender.is_full() {
             return Err(StoreError::Behind { path: path(), waiting: ROOM });
-        };
+        }
         let is_written = write()?;
         if is_written {
-            room.send(changes());
+            // There is room, and this end has the other one.
+            let _ = sender.try_send(changes());
         }
         Ok(is_written)
     }
 
-    /// The changes from outside, from the first poll on.
+    /// The changes from outside, as long as the stream lives.
     pub(crate) fn open(&self) -> impl Stream<Item = Change> + Send + 'static {
         let outside = self.outside.get_or_init(|| {
-            let (sender, waiting) = mpsc::channel(ROOM);
-            let waiting = Arc::new(tokio::sync::Mutex::new(waiting));
+            let (sender, waiting) = async_channel::bounded(ROOM);
             Outside { readers: Arc::default(), sender: Mutex::new(sender), waiting }
         });
         let reader = Reader::new(&outside.readers);
-        let waiting = Arc::clone(&outside.waiting);
-        let opened = async move {
-            let waiting = waiting.lock_owned().await;
-            stream::unfold((waiting, reader), |(mut waiting, reader)| async move {
-                let change = waiting.recv().await?;
-                Some((change, (waiting, reader)))
-            })
-        };
-        opened.flatten_stream()
+        outside.waiting.clone().map(move |change| {
+            let _read_by = &reader;
+            change
+        })
     }
 }
 

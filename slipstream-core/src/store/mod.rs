@@ -50,11 +50,8 @@ use rocksdb::{DBPinnableSlice, ReadOptions, WriteBatch, WriteOptions};
 use catalogue::Catalogue;
 use database::Database;
 
-<<<<<<< HEAD
-pub(crate) use changes::Change;
-=======
 pub(crate) use bytes::Bytes;
->>>>>>> handle
+pub(crate) use changes::Change;
 pub(crate) use cursor::Lent;
 pub(crate) use database::any_is_open;
 #[cfg(test)]
