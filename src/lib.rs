@@ -81,11 +81,11 @@
 //! `rocksdb` (on by default): `Store` and `Cache`. `chrono`, `jiff`, `time`: the times of these crates
 //! as keys. All are additive.
 pub use slipstream_core::{
-    AsKey, AsyncIterable, BoxError, Channel, Closed, CommitError, Control, Distance, Emitter, Error, Flow,
-    FlowHandle, FromItem, Handler, Interval, IntoContext, Items, Iter, Key, KeyError, Line, Mark, Message,
-    Mount, OnError, Output, Position, Positions, PrefixOf, Replay, ReplayError, Result, Routes, Seekable,
-    Seeks, Sink, SinkAsync, SourceName, Timestamp, TimestampError, builder, flow, in_message, interval, iter,
-    key, one, output, print, replay, sink_async, source,
+    AsKey, AsyncIterable, BoxError, Channel, Closed, CommitError, Control, Csv, Distance, Emitter, Error,
+    Flow, FlowHandle, FromItem, Handler, Interval, IntoContext, Items, Iter, Json, Key, KeyError, Line, Mark,
+    Message, Mount, OnError, Output, Position, Positions, PrefixOf, Replay, ReplayError, Result, Routes,
+    Seekable, Seeks, Sink, SinkAsync, SourceName, Timestamp, TimestampError, builder, flow, in_message,
+    interval, iter, key, one, output, print, replay, sink_async, source,
 };
 #[cfg(feature = "rocksdb")]
 pub use slipstream_core::{Cache, LostState, OnLostState, Store, StoreError, ValueFormat, cache, store};

@@ -129,7 +129,7 @@ fn check(folder: &Path, what: &str) {
 
 #[test]
 fn a_crash_between_any_two_steps_of_a_commit_changes_nothing() {
-    for step in ["frozen", "flushed", "written"] {
+    for step in ["frozen", "flushed", "written", "thawed"] {
         for turn in [1, 2, 5] {
             let folder = tempfile::tempdir().unwrap();
             inputs(folder.path());

@@ -115,7 +115,7 @@ async fn main() -> Result<()> {
     let args = Args::from_env();
     let app = Arc::new(App::open(&args)?);
     // One after the other, so that each flight finds all the weather before it.
-    flow![handle_observation].named("weather").run(Arc::clone(&app)).await?;
+    flow![handle_observation].named("flights").run(Arc::clone(&app)).await?;
     flow![handle_flight].named("flights").run(Arc::clone(&app)).await?;
     Ok(writeln!(std::io::stdout(), "{}\nThe joined rows are in {}", app.table, args.out.display())?)
 }

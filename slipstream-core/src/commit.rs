@@ -80,7 +80,12 @@ impl Default for Settings {
 pub(crate) enum Published {
     /// All of the message is visible.
     Whole,
-    /// Nothing is: another message has published a key since this one read it to change it.
+    /// Nothing is: another has changed a key since this message read it to change it. The message is to be
+    /// rolled back, and to run again.
+    #[cfg_attr(
+        not(feature = "rocksdb"),
+        allow(dead_code, reason = "only caches are read in order to change them")
+    )]
     Conflict,
 }
 

@@ -54,7 +54,7 @@ pub use position::{Position, Positions};
 pub use route::{Mount, Routes};
 pub use sink::{Sink, SinkAsync, print, sink_async};
 pub use source::{
-    AsyncIterable, Control, Interval, Iter, Json, Line, Mark, Replay, ReplayError, Seekable, Seeks,
+    AsyncIterable, Control, Csv, Interval, Iter, Json, Line, Mark, Replay, ReplayError, Seekable, Seeks,
     SourceName, interval, iter, replay,
 };
 #[cfg(feature = "rocksdb")]

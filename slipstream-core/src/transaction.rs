@@ -1,13 +1,14 @@
-//! The transaction of the message in hand: what its handlers have written so far, gathered until
-//! the message is done.
+//! The transaction of the message in hand: what its handlers have written so far, what they have read
+//! to change it, and what they have locked, gathered until the message is done.
 //!
 //! ```text
 //! route ──enter──▶ CURRENT (thread-local, for the length of one poll) ◀──with── cache
 //!       ──publish / roll_back, between polls
 //! ```
 //!
-//! Invariants: locks are let go after the message's rows are visible, or with them; it follows the task from thread to thread, since it is set around each poll; a task
-//! that a handler spawns sees none; outside of a message [`with`] finds nothing.
+//! Invariants: it follows the task from thread to thread, since it is set around each poll; a task
+//! that a handler spawns sees none; outside of a message [`with`] finds nothing; locks are let go when
+//! the message's rows are visible or forgotten, not before.
 use std::cell::Cell;
 
 use crate::given::Given;
@@ -16,7 +17,7 @@ use crate::store::{HeldLock, Staged, StagedThen};
 #[cfg(feature = "rocksdb")]
 use std::sync::{Arc, Weak};
 
-/// What one message has written so far.
+/// What one message has done so far.
 #[derive(Debug, Default)]
 pub(crate) struct Transaction {
     /// Rows for a store; `None` until the first write.

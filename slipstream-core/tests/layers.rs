@@ -4,20 +4,21 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 /// From the bottom to the top; modules of one line may not name each other.
 const LAYERS: [&[&str]; 10] = [
-    &["error", "once", "opaque", "timestamp"],
-    &["key", "message", "position", "stop"],
+    &["error", "on_error", "once", "opaque", "timestamp"],
+    &["given", "key", "message", "position", "stop"],
     &["item", "store"],
     &["transaction"],
     &["output", "pipe"],
     &["handler", "sink", "source"],
-    &["cache", "commit"],
+    &["cache", "channel", "commit"],
     &["route"],
     &["builder"],
     &["flow"],
 ];
 
 /// What `lib.rs` re-exports, and from where.
-const NAMES: [(&str, &[&str]); 15] = [
+const NAMES: [(&str, &[&str]); 16] = [
+    ("on_error", &["OnError"]),
     ("error", &["BoxError", "Error", "Result"]),
     ("timestamp", &["Timestamp", "TimestampError"]),
     ("key", &["AsKey", "Distance", "Key", "KeyError", "PrefixOf"]),
@@ -35,6 +36,7 @@ const NAMES: [(&str, &[&str]); 15] = [
         &[
             "AsyncIterable",
             "Control",
+            "Csv",
             "Interval",
             "Iter",
             "Json",

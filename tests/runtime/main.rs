@@ -1,8 +1,10 @@
 //! What a flow promises its handlers, seen from a program that uses `slipstream`.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod builder;
+mod changes;
 mod channels;
 mod commits;
+mod conflicts;
 mod failing;
 mod handle;
 mod messages;
@@ -12,6 +14,7 @@ mod policies;
 mod routes;
 mod shapes;
 mod sinks;
+mod sources;
 
 use std::sync::{Arc, Mutex};
 

@@ -13,6 +13,7 @@ mod lock;
 mod near;
 mod range;
 mod sink;
+mod source;
 mod stream;
 mod update;
 mod view;

@@ -15,7 +15,8 @@
 use std::sync::Arc;
 
 use crate::store::{
-    Below, Bytes, Direction, Found, Lent, Rows, Staged, StoreError, Table, Taken, last_past, step, visible,
+    Below, Bytes, Change, Direction, Found, Lent, Rows, Staged, StoreError, Table, Taken, last_past, step,
+    visible,
 };
 use crate::transaction::{self, Transaction};
 
@@ -102,14 +103,31 @@ const MOST_LAYERS: usize = 3;
 
 /// Sets a row; `None` deletes it.
 pub(super) fn set(table: &Table, key: &[u8], value: Option<&[u8]>) -> Result<(), StoreError> {
-    let bytes = key.len() + value.map_or(0, <[u8]>::len);
     transaction::with(|tx| match tx {
-        Some(tx) => staged(tx, table).change(table.store(), |rows| rows.set(key, value)),
-        None => {
-            let direct = || table.set(key, value);
-            table.store().write_outside(bytes, |rows| rows.set(key, value), direct)
+        Some(tx) if tx.given.is_read(table.changes().id()) => {
+            let (key, value) = (Bytes::from(key), value.map(Bytes::from));
+            staged(tx, table).change(table.store(), |rows| rows.put(key.clone(), value.clone()))?;
+            give(tx, table, (key, value));
+            Ok(())
         }
+        Some(tx) => staged(tx, table).change(table.store(), |rows| rows.set(key, value)),
+        None => set_outside(table, key, value),
     })
+}
+
+fn set_outside(table: &Table, key: &[u8], value: Option<&[u8]>) -> Result<(), StoreError> {
+    let bytes = key.len() + value.map_or(0, <[u8]>::len);
+    let (store, change) = (table.store(), || (Bytes::from(key), value.map(Bytes::from)));
+    let write = || {
+        let direct = || table.set(key, value);
+        store.write_outside(bytes, |rows| rows.set(key, value), direct).map(|()| true)
+    };
+    table.changes().outside(|| store.name(), change, write).map(drop)
+}
+
+/// Lets the handlers that are mounted on the cache see the change, inside of this message.
+fn give(transaction: &mut Transaction, table: &Table, change: Change) {
+    transaction.given.give(table.changes().id(), change);
 }
 
 /// Sets a row to what `change` makes of it, unless another does so meanwhile: in a message that is found
@@ -134,12 +152,19 @@ pub(super) fn update<R>(
         let read = table.store().read(key)?;
         let (result, value) = change(read.value())?;
         let is_done = transaction::with(|tx| match tx {
-            Some(tx) => staged(tx, table).update(table.store(), read, value).map(|()| true),
+            Some(tx) => {
+                let change = (read.key().clone(), value.clone());
+                staged(tx, table).update(table.store(), read, value)?;
+                give(tx, table, change);
+                Ok(true)
+            }
             None if value.is_none() && read.value().is_none() => Ok(true),
             None => {
+                let (store, change) = (table.store(), (read.key().clone(), value.clone()));
                 let mut rows = Rows::default();
                 rows.put(read.key().clone(), value);
-                table.store().publish(None, &[read], rows, None)
+                let write = || store.publish(None, &[read], rows, None);
+                table.changes().outside(|| store.name(), || change, write)
             }
         });
         if is_done? {
@@ -148,12 +173,37 @@ pub(super) fn update<R>(
     }
 }
 
-/// Empties the cache.
-pub(super) fn clear(table: &Table) -> Result<(), StoreError> {
+/// Empties the cache. Those who see its changes see each key removed.
+pub(super) fn clear(table: &Arc<Table>) -> Result<(), StoreError> {
+    let is_read = transaction::with(|tx| tx.is_some_and(|tx| tx.given.is_read(table.changes().id())));
+    let seen = if is_read { keys(table)? } else { Vec::new() };
+    let outside = || {
+        let direct = || table.clear();
+        table.store().write_outside(0, |rows| rows.clear(table.id()), direct)
+    };
     transaction::with(|tx| match tx {
-        Some(tx) => staged(tx, table).change(table.store(), |rows| rows.clear(table.id())),
-        None => table.store().write_outside(0, |rows| rows.clear(table.id()), || table.clear()),
+        Some(tx) => {
+            staged(tx, table).change(table.store(), |rows| rows.clear(table.id()))?;
+            seen.into_iter().for_each(|key| give(tx, table, (key, None)));
+            Ok(())
+        }
+        None => outside(),
     })
+}
+
+/// All keys that can be seen now.
+fn keys(table: &Arc<Table>) -> Result<Vec<Bytes>, StoreError> {
+    let (layers, mut below) = scan(table)?;
+    let (mut from, mut to) = (table.first_key().to_vec(), table.end_key().to_vec());
+    let mut keys = Vec::new();
+    loop {
+        let taken = step(&layers, &mut below, &mut from, &mut to, Direction::Forward);
+        match taken.map_err(|error| table.error(&error))? {
+            Some(Taken::Above(key, _)) => keys.push(key),
+            Some(Taken::Below) => keys.extend(below.row().map(|(key, _)| Bytes::from(key))),
+            None => return Ok(keys),
+        }
+    }
 }
 
 fn staged<'t>(transaction: &'t mut Transaction, table: &Table) -> &'t mut Staged {

@@ -9,7 +9,7 @@
 //! Invariants: each change makes a new state, under one lock, so whoever knows the state knows all
 //! that came before it; a seek is taken by each feed once, and one that no feed has taken waits for the
 //! next opening; a source is paused exactly as long as somebody holds it.
-use crate::position::{Position, Positions};
+use crate::position::Positions;
 use futures::task::AtomicWaker;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -168,13 +168,8 @@ impl Control {
         self.inner.state.load(Ordering::Relaxed)
     }
 
-    /// Whether a message that was fetched when the state was `as_of` is of before a seek of its
-    /// partition.
-    pub(crate) fn is_stale(&self, position: Position, as_of: u64) -> bool {
-        self.steering().sought.get(&position.partition()).is_some_and(|seek| seek.state > as_of)
-    }
-
-    /// The partitions that were sought after the state was `as_of`.
+    /// The partitions that were sought after the state was `as_of`: a message of one of them that was fetched
+    /// at that state is of before the seek.
     pub(crate) fn sought_since(&self, as_of: u64) -> Vec<i32> {
         let steering = self.steering();
         let later = steering.sought.iter().filter(|(_, seek)| seek.state > as_of);
@@ -216,11 +211,13 @@ impl Control {
 
     /// From now on [`positions`](Control::positions) asks a running flow, as long as it keeps
     /// `published`.
+    #[cfg_attr(not(feature = "rocksdb"), expect(dead_code))]
     pub(crate) fn link(&self, published: &Arc<dyn Fn() -> Positions + Send + Sync>) {
         self.steering().published = Published::Running(Arc::downgrade(published));
     }
 
     /// The flow has ended, and has committed this.
+    #[cfg_attr(not(feature = "rocksdb"), expect(dead_code))]
     pub(crate) fn unlink(&self, committed: Positions) {
         self.steering().published = Published::Ended(committed);
     }
@@ -242,5 +239,68 @@ impl fmt::Debug for Control {
         let sought: BTreeMap<_, _> =
             steering.sought.iter().map(|(partition, seek)| (partition, seek.offset)).collect();
         f.debug_struct("Control").field("held_by", &steering.holders).field("sought", &sought).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt;
+
+    fn opened(control: &Control) -> (Positions, u64) {
+        let mut positions = Positions::from_iter([(0, 7)]);
+        let as_of = control.opening(&mut positions, &Arc::default());
+        (positions, as_of)
+    }
+
+    #[test]
+    fn a_seek_before_the_opening_is_applied_by_it_and_by_no_other() {
+        let control = Control::default();
+        control.seek(0, 3);
+        control.seek(0, 5);
+        control.seek(1, -2);
+        assert_eq!(opened(&control).0, Positions::from_iter([(0, 5), (1, 0)]));
+        assert_eq!(opened(&control).0, Positions::from_iter([(0, 7)]));
+    }
+
+    #[test]
+    fn each_of_two_feeds_takes_a_seek_once() {
+        let control = Control::default();
+        let (mut one, mut other) = (opened(&control), opened(&control));
+        control.seek(0, 3);
+        for (positions, as_of) in [&mut one, &mut other] {
+            assert!(control.state() != *as_of);
+            assert_eq!(control.sought_since(*as_of), [0]);
+            let (any, now) = control.take_sought(positions, *as_of);
+            assert!(any && positions.next(0) == Some(3) && now == control.state());
+            assert!(!control.take_sought(positions, now).0);
+        }
+    }
+
+    #[test]
+    fn what_was_fetched_before_a_seek_of_its_partition_is_stale() {
+        let control = Control::default();
+        let (_, before) = opened(&control);
+        control.seek(1, 3);
+        let after = control.state();
+        control.pause();
+        assert_eq!(control.sought_since(before), [1]);
+        assert!(control.sought_since(after).is_empty(), "a pause makes nothing stale");
+    }
+
+    #[test]
+    fn it_is_paused_until_the_last_holder_lets_go() {
+        let control = Control::default();
+        let before = control.state();
+        control.hold("checkpoint");
+        control.pause();
+        control.pause();
+        let mut resumed = Box::pin(control.resumed());
+        assert!(resumed.as_mut().now_or_never().is_none());
+        control.resume();
+        assert!(control.is_paused() && resumed.as_mut().now_or_never().is_none());
+        control.release("checkpoint");
+        assert!(!control.is_paused() && resumed.now_or_never().is_some());
+        assert!(control.state() != before);
     }
 }

@@ -23,7 +23,7 @@ pub(crate) use identity::Identity;
 pub use identity::SourceName;
 pub use iter::{Interval, Iter, interval, iter};
 pub use mark::Mark;
-pub use replay::{Json, Line, Replay, ReplayError, replay};
+pub use replay::{Csv, Json, Line, Replay, ReplayError, replay};
 pub(crate) use seeks::AnySeekable;
 pub use seeks::{Seekable, Seeks};
 

@@ -1,31 +1,36 @@
-//! A file of lines as a source with positions: crash safety with nothing installed.
+//! A file as a source with positions, by lines, values in JSON, or records of CSV: crash safety with
+//! nothing installed.
 //!
 //! ```text
-//! file ──blocking thread, 1,024 lines at a time──▶ (position = line number, line)
+//! file ──blocking thread, 1,024 items at a time──▶ (position = line number, item)
 //! ```
 //!
 //! Invariants: the check of a position is a hash of all lines up to it, so a file that was
 //! changed before it, or is shorter, is an error; lines added at the end are read on. What is not a
 //! line (the file is not to be read, or is another one) has the position before it, so that a handler
 //! that takes the error moves none.
-use super::{Seekable, Seeks};
+mod error;
+mod reader;
+mod records;
+#[cfg(test)]
+mod tests;
+
+pub use error::ReplayError;
+
+use super::{Control, Seekable, Seeks};
 use crate::{
     AsyncIterable, SourceName,
     position::{Position, Positions},
 };
 use futures::{Stream, StreamExt, stream};
+use reader::{Reader, Unit};
+use records::Header;
 use serde::de::DeserializeOwned;
 use std::{
-    fs::File,
-    hash::Hasher,
-    io::{BufRead, BufReader},
     marker::PhantomData,
     path::{Path, PathBuf},
     sync::Arc,
 };
-
-/// How many lines are read at once on a blocking thread.
-const BATCH: usize = 1024;
 
 /// What a line of a file is: its text without the line's end, or why there is none.
 pub type Line<T = String> = Result<T, Arc<ReplayError>>;
@@ -41,9 +46,13 @@ pub type Line<T = String> = Result<T, Arc<ReplayError>>;
 /// # #[derive(Debug, Clone, Deserialize)] struct Sale { name: String, amount: f64 }
 /// let lines = slipstream_core::replay("words.txt");
 /// let sales = slipstream_core::replay("sales.jsonl").json::<Sale>();
+/// let prices = slipstream_core::replay("prices.csv").csv::<Sale>();
 /// ```
+///
+/// A clone is the same source: what one is told by [`seek`](Replay::seek) or [`pause`](Replay::pause) holds for
+/// all.
 pub fn replay(path: impl AsRef<Path>) -> Replay {
-    Replay { path: path.as_ref().to_owned() }
+    Replay { path: path.as_ref().to_owned(), control: Control::default() }
 }
 
 /// What [`replay`] makes.
@@ -51,12 +60,20 @@ pub fn replay(path: impl AsRef<Path>) -> Replay {
 #[must_use = "a source does nothing until a flow opens it"]
 pub struct Replay {
     path: PathBuf,
+    control: Control,
 }
 
 impl Replay {
     /// The same file, each line a value in JSON.
     pub fn json<T>(self) -> Json<T> {
         Json { lines: self, value: PhantomData }
+    }
+
+    /// The same file, as comma-separated values: the first line names the fields, each record after it is
+    /// a value. A quoted field may have line breaks; the record's position is then that of its last line. Empty
+    /// lines are left out. A handler takes a `T`, or the whole [`Line<T>`].
+    pub fn csv<T>(self) -> Csv<T> {
+        Csv { lines: self, value: PhantomData }
     }
 }
 
@@ -68,56 +85,63 @@ pub struct Json<T> {
     value: PhantomData<fn() -> T>,
 }
 
-/// Why a line of a file cannot be given.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReplayError {
-    /// The file cannot be read.
-    #[error("`{}`, line {line}, cannot be read", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The line's number, the first is 1.
-        line: i64,
-        /// What the operating system said.
-        #[source]
-        cause: std::io::Error,
-    },
-    /// A line is not a value of the wanted type.
-    #[error("`{}`, line {line}, is not what was expected in JSON", path.display())]
-    Json {
-        /// The file.
-        path: PathBuf,
-        /// The line's number, the first is 1.
-        line: i64,
-        /// What is wrong with it.
-        #[source]
-        cause: serde_json::Error,
-    },
-    /// The file ends before the position.
-    #[error(
-        "`{}` has {found} lines, but the store has handled {handled}: give it the file it was reading, or a \
-         new state directory", path.display()
-    )]
-    Shorter {
-        /// The file.
-        path: PathBuf,
-        /// How many lines it has.
-        found: i64,
-        /// How many the store has handled.
-        handled: i64,
-    },
-    /// The file is another one.
-    #[error(
-        "the first {handled} lines of `{}` are not those that the store has handled: give it the file it was \
-         reading, or a new state directory", path.display()
-    )]
-    Another {
-        /// The file.
-        path: PathBuf,
-        /// How many lines the store has handled.
-        handled: i64,
-    },
+/// What [`Replay::csv`] makes.
+#[derive(Debug, Clone)]
+#[must_use = "a source does nothing until a flow opens it"]
+pub struct Csv<T> {
+    lines: Replay,
+    value: PhantomData<fn() -> T>,
+}
+
+macro_rules! steered {
+    ($([$($generics:tt)*] $source:ty: $($control:ident).+;)+) => {$(
+        impl<$($generics)*> $source {
+            /// The next line that is handled is number `line`, counted from 0; in a file of CSV the record that
+            /// has it. What was read ahead is dropped. The position moves when it is handled.
+            pub fn seek(&self, line: i64) {
+                self.$($control).+.seek(0, line);
+            }
+            /// From the next line on nothing is handled, until [`resume`](Self::resume).
+            pub fn pause(&self) {
+                self.$($control).+.pause();
+            }
+            /// Ends a pause.
+            pub fn resume(&self) {
+                self.$($control).+.resume();
+            }
+            /// Whether it is paused.
+            #[must_use]
+            pub fn is_paused(&self) -> bool {
+                self.$($control).+.is_paused()
+            }
+            /// The number of the line after the last one handled, counted from 0; 0 before a flow has read it.
+            #[must_use]
+            pub fn position(&self) -> i64 {
+                self.$($control).+.positions().next(0).unwrap_or(0)
+            }
+        }
+    )+};
+}
+steered! { [] Replay: control; [T] Json<T>: lines.control; [T] Csv<T>: lines.control; }
+
+/// The items of a file, read in batches on a blocking thread.
+fn items<T: Send + 'static>(
+    reader: Reader,
+    batch: impl FnMut(&mut Reader) -> Vec<(Position, Line<T>)> + Send + 'static,
+) -> impl Stream<Item = (Position, Line<T>)> + Send + 'static {
+    let batches = stream::unfold(Some((reader, batch)), |reading| async move {
+        let (mut reader, mut batch) = reading?;
+        // A thread that panics or a runtime that shuts down leaves nothing to be read.
+        let (reader, batch, items) = tokio::task::spawn_blocking(move || {
+            let items = batch(&mut reader);
+            (reader, batch, items)
+        })
+        .await
+        .ok()?;
+        let more = !reader.ended;
+        (!items.is_empty()).then(|| (stream::iter(items), more.then_some((reader, batch))))
+    });
+    batches.flatten()
 }
 
 impl AsyncIterable for Replay {
@@ -138,20 +162,10 @@ impl AsyncIterable for Replay {
 
 impl Seekable for Replay {
     fn open_at(&self, start: Positions) -> impl Stream<Item = (Position, Line)> + Send + 'static {
-        let reader = Reader::new(&self.path, &start);
-        let batches = stream::unfold(Some(reader), |reader| async move {
-            let mut reader = reader?;
-            // A thread that panics or a runtime that shuts down leaves nothing to be read.
-            let (reader, batch) = tokio::task::spawn_blocking(move || {
-                let batch = reader.batch();
-                (reader, batch)
-            })
-            .await
-            .ok()?;
-            let more = !reader.ended;
-            (!batch.is_empty()).then(|| (stream::iter(batch), more.then_some(reader)))
-        });
-        batches.flatten()
+        items(Reader::new(&self.path, &start, Unit::Line), Reader::batch)
+    }
+    fn control(&self) -> Option<&Control> {
+        Some(&self.control)
     }
 }
 
@@ -182,282 +196,40 @@ impl<T: DeserializeOwned + Clone + Send + Sync + 'static> Seekable for Json<T> {
             (position, value)
         })
     }
-}
-
-/// A file that is being read.
-struct Reader {
-    path: PathBuf,
-    file: Option<BufReader<File>>,
-    /// How many lines the store has handled, and the check of the last one.
-    handled: i64,
-    check: u64,
-    /// The number of the next line, from 0.
-    next: i64,
-    hash: Fnv,
-    /// After an error, and after a line without its end: if that is being written just now, what comes
-    /// next would begin in its middle.
-    ended: bool,
-}
-
-impl Reader {
-    fn new(path: &Path, start: &Positions) -> Self {
-        let (handled, check) = (start.next(0).unwrap_or(0), start.check(0).unwrap_or(0));
-        Reader {
-            path: path.to_owned(),
-            file: None,
-            handled,
-            check,
-            next: 0,
-            hash: Fnv::default(),
-            ended: false,
-        }
-    }
-
-    /// The next lines; after an error of the file nothing more.
-    fn batch(&mut self) -> Vec<(Position, Line)> {
-        let mut batch = Vec::new();
-        while batch.len() < BATCH {
-            match self.line() {
-                Ok(None) => break,
-                Ok(Some(line)) => batch.push((self.position(), line)),
-                Err(error) => {
-                    self.ended = true;
-                    batch.push((self.position(), Err(Arc::new(error))));
-                    break;
-                }
-            }
-        }
-        batch
-    }
-
-    /// That of the last line read, or handled before.
-    fn position(&self) -> Position {
-        let (next, check) = match self.next > self.handled {
-            true => (self.next, self.hash.finish()),
-            false => (self.handled, self.check),
-        };
-        Position::new(0, next - 1).with_check(check)
-    }
-
-    fn line(&mut self) -> Result<Option<Line>, ReplayError> {
-        if self.file.is_none() {
-            self.open()?;
-        }
-        let mut line = Vec::new();
-        if self.read(&mut line)? == 0 {
-            return Ok(None);
-        }
-        line.truncate(text(&line).len());
-        let text = String::from_utf8(line).map_err(|error| Arc::new(self.io(std::io::Error::other(error))));
-        self.next += 1;
-        Ok(Some(text))
-    }
-
-    /// Opens the file, and goes past what was handled before.
-    fn open(&mut self) -> Result<(), ReplayError> {
-        let file = File::open(&self.path).map_err(|cause| self.io(cause))?;
-        self.file = Some(BufReader::with_capacity(1 << 16, file));
-        let mut line = Vec::new();
-        while self.next < self.handled {
-            line.clear();
-            if self.read(&mut line)? == 0 {
-                let (path, found, handled) = (self.path.clone(), self.next, self.handled);
-                return Err(ReplayError::Shorter { path, found, handled });
-            }
-            self.next += 1;
-        }
-        if self.handled > 0 && self.hash.finish() != self.check {
-            return Err(ReplayError::Another { path: self.path.clone(), handled: self.handled });
-        }
-        Ok(())
-    }
-
-    fn read(&mut self, line: &mut Vec<u8>) -> Result<usize, ReplayError> {
-        let Some(file) = self.file.as_mut().filter(|_| !self.ended) else { return Ok(0) };
-        let bytes = file.read_until(b'\n', line).map_err(|cause| ReplayError::Io {
-            path: self.path.clone(),
-            line: self.next + 1,
-            cause,
-        })?;
-        if bytes > 0 {
-            self.ended = line.last() != Some(&b'\n');
-            // Whether the last line has its end or gets it later is the same line.
-            self.hash.write(text(line));
-            self.hash.write(b"\n");
-        }
-        Ok(bytes)
-    }
-
-    fn io(&self, cause: std::io::Error) -> ReplayError {
-        ReplayError::Io { path: self.path.clone(), line: self.next + 1, cause }
+    fn control(&self) -> Option<&Control> {
+        Some(&self.lines.control)
     }
 }
 
-/// A line without its end.
-fn text(line: &[u8]) -> &[u8] {
-    let text = line.strip_suffix(b"\n").unwrap_or(line);
-    text.strip_suffix(b"\r").unwrap_or(text)
-}
+impl<T: DeserializeOwned + Clone + Send + Sync + 'static> AsyncIterable for Csv<T> {
+    type Item = Line<T>;
 
-/// FNV-1a, which is the same in every version and on every machine: the checks are on disk.
-struct Fnv(u64);
+    fn open(&self) -> impl Stream<Item = Line<T>> + Send + 'static {
+        self.open_at(Positions::default()).map(|(_, value)| value)
+    }
 
-impl Default for Fnv {
-    fn default() -> Self {
-        Fnv(0xcbf2_9ce4_8422_2325)
+    fn identity(&self) -> Option<SourceName> {
+        self.lines.identity()
+    }
+
+    fn seeks(&self) -> Option<Seeks<Line<T>>> {
+        Some(Seeks::new(self))
     }
 }
 
-impl Hasher for Fnv {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+impl<T: DeserializeOwned + Clone + Send + Sync + 'static> Seekable for Csv<T> {
+    fn open_at(&self, start: Positions) -> impl Stream<Item = (Position, Line<T>)> + Send + 'static {
+        let mut header = Header::default();
+        items(Reader::new(&self.lines.path, &start, Unit::Record), move |reader| {
+            let records = reader.batch().into_iter();
+            let mut value = |position: Position, record: Line| {
+                let place = (reader.path(), position.next());
+                header.value(reader.header(), &record?, place).map_err(Arc::new)
+            };
+            records.map(|(position, record)| (position, value(position, record))).collect()
+        })
     }
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn file(text: &str) -> tempfile::TempPath {
-        let file = tempfile::NamedTempFile::new().unwrap().into_temp_path();
-        std::fs::write(&file, text).unwrap();
-        file
-    }
-
-    async fn read(path: &Path, start: Positions) -> Vec<(Position, Line)> {
-        replay(path).open_at(start).collect().await
-    }
-
-    fn texts(lines: &[(Position, Line)]) -> Vec<&str> {
-        lines.iter().map(|(_, line)| line.as_deref().unwrap()).collect()
-    }
-
-    #[cfg(feature = "rocksdb")]
-    fn after(position: Position) -> Positions {
-        let mut positions = Positions::default();
-        positions.set(position.partition(), position.next(), position.check());
-        positions
-    }
-
-    #[tokio::test]
-    async fn it_gives_each_line_with_its_number() {
-        let file = file("one\ntwo\r\n\nlast");
-        let lines = read(&file, Positions::default()).await;
-        assert_eq!(texts(&lines), ["one", "two", "", "last"]);
-        assert_eq!(lines.iter().map(|(at, _)| at.offset()).collect::<Vec<_>>(), [0, 1, 2, 3]);
-        assert!(read(&self::file(""), Positions::default()).await.is_empty());
-    }
-
-    #[cfg(feature = "rocksdb")]
-    #[tokio::test]
-    async fn it_goes_on_after_each_position_of_a_file_that_has_grown() {
-        let text: String = (0..3000).map(|n| format!("line {n}\n")).collect();
-        let file = file(&text);
-        let lines = read(&file, Positions::default()).await;
-        assert_eq!(lines.len(), 3000);
-        std::fs::write(&file, text + "more\n").unwrap();
-        for at in [0, 1, 1022, 1023, 1024, 2998, 2999] {
-            let rest = read(&file, after(lines[at].0)).await;
-            assert_eq!(rest.len(), 3000 - at, "after line {at}");
-            assert_eq!(rest.first().map(|(position, _)| position.offset()), Some(at as i64 + 1));
-            assert_eq!(texts(&rest).last(), Some(&"more"));
-        }
-    }
-
-    #[cfg(feature = "rocksdb")]
-    #[tokio::test]
-    async fn a_last_line_that_gets_its_end_later_is_the_same_line() {
-        let file = file("one\ntwo");
-        let lines = read(&file, Positions::default()).await;
-        std::fs::write(&file, "one\ntwo\nthree\n").unwrap();
-        assert_eq!(texts(&read(&file, after(lines[1].0)).await), ["three"]);
-    }
-
-    #[cfg(feature = "rocksdb")]
-    #[tokio::test]
-    async fn a_last_line_that_gets_its_end_of_two_bytes_later_is_the_same_line() {
-        for end in ["one\r\ntwo", "one\r\ntwo\r"] {
-            let file = file(end);
-            let lines = read(&file, Positions::default()).await;
-            assert_eq!(texts(&lines), ["one", "two"]);
-            std::fs::write(&file, "one\r\ntwo\r\nthree\r\n").unwrap();
-            assert_eq!(texts(&read(&file, after(lines[1].0)).await), ["three"]);
-        }
-    }
-
-    #[test]
-    fn a_line_that_is_being_written_is_the_last() {
-        let file = file("one\ntw");
-        let mut reader = Reader::new(&file, &Positions::default());
-        let batch = reader.batch();
-        assert_eq!(texts(&batch), ["one", "tw"]);
-        std::fs::write(&file, "one\ntwo\nthree\n").unwrap();
-        assert!(reader.batch().is_empty(), "it would begin with the rest of a line");
-    }
-
-    #[cfg(feature = "rocksdb")]
-    #[tokio::test]
-    async fn what_is_not_a_line_moves_no_position() {
-        let file = file("one\ntwo\nthree\n");
-        let start = after(read(&file, Positions::default()).await[1].0);
-        for text in [None, Some("one\n"), Some("one\nTWO\nthree\n")] {
-            match text {
-                Some(text) => std::fs::write(&file, text).unwrap(),
-                None => std::fs::remove_file(&file).unwrap(),
-            }
-            for start in [&start, &Positions::default()] {
-                let first = read(&file, start.clone()).await.remove(0);
-                if first.1.is_err() {
-                    let moved = after(first.0);
-                    assert_eq!(moved.next(0).unwrap(), start.next(0).unwrap_or(0), "{text:?}");
-                    assert_eq!(moved.check(0).unwrap(), start.check(0).unwrap_or(0), "{text:?}");
-                }
-            }
-        }
-        std::fs::write(&file, "one\ntwo\nthree\n").unwrap();
-        assert_eq!(texts(&read(&file, start).await), ["three"]);
-    }
-
-    #[cfg(feature = "rocksdb")]
-    #[tokio::test]
-    async fn a_line_that_is_no_text_is_an_item_like_another() {
-        let file = file("");
-        std::fs::write(&file, b"one\n\xff\nthree\n").unwrap();
-        let lines = read(&file, Positions::default()).await;
-        assert!(lines[1].1.as_ref().unwrap_err().to_string().contains("line 2"), "{:?}", lines[1]);
-        assert_eq!(lines[2].1.as_deref().unwrap(), "three");
-        assert_eq!(texts(&read(&file, after(lines[1].0)).await), ["three"]);
-    }
-
-    #[cfg(feature = "rocksdb")]
-    #[tokio::test]
-    async fn another_or_a_shorter_file_is_an_error_that_names_both() {
-        let file = file("one\ntwo\nthree\n");
-        let start = after(read(&file, Positions::default()).await[1].0);
-        std::fs::write(&file, "one\n").unwrap();
-        let shorter = read(&file, start.clone()).await;
-        let error = shorter[0].1.as_ref().unwrap_err();
-        assert!(matches!(**error, ReplayError::Shorter { found: 1, handled: 2, .. }), "{error}");
-        std::fs::write(&file, "one\nTWO\nthree\n").unwrap();
-        let another = read(&file, start).await;
-        let error = another[0].1.as_ref().unwrap_err();
-        assert!(matches!(**error, ReplayError::Another { handled: 2, .. }), "{error}");
-        assert_eq!((shorter.len(), another.len()), (1, 1));
-    }
-
-    #[tokio::test]
-    async fn what_cannot_be_read_is_named_with_its_line() {
-        let missing = read(Path::new("no/such/file"), Positions::default()).await;
-        assert!(missing[0].1.as_ref().unwrap_err().to_string().contains("no/such/file"));
-        let file = file("1\n2\nthree\n4\n");
-        let values: Vec<_> = replay(&file).json::<u32>().open().collect().await;
-        assert_eq!(values[1].as_ref().unwrap(), &2);
-        let error = values[2].as_ref().unwrap_err();
-        assert!(matches!(**error, ReplayError::Json { line: 3, .. }), "{error}");
+    fn control(&self) -> Option<&Control> {
+        Some(&self.lines.control)
     }
 }

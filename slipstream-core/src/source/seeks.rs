@@ -139,6 +139,7 @@ impl<I> fmt::Debug for Seeks<I> {
 }
 
 /// A [`Seekable`] source whose type and items are forgotten.
+#[cfg_attr(not(feature = "rocksdb"), expect(dead_code))]
 pub(crate) trait AnySeekable: Send + Sync {
     fn start(&self) -> BoxFuture<'_, Result<Positions>>;
     fn control(&self) -> Option<&Control>;

@@ -205,7 +205,7 @@ impl Store {
         rows: Rows,
         moved: Option<(Place, Position)>,
     ) -> Result<bool, StoreError> {
-        if turn.is_none() && reads.is_empty() {
+        if turn.is_none() && reads.is_empty() && !self.is_running() {
             let _shared = self.layers_shared();
             if !self.is_running() {
                 return self.write_rows(&rows).map(|()| true);
@@ -242,12 +242,13 @@ impl Store {
         change: impl FnOnce(&mut Rows),
         direct: impl FnOnce() -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let shared = self.layers_shared();
-        // No flow begins, and nothing that was read is compared, before this is written.
         if !self.is_running() {
-            return direct();
+            let _shared = self.layers_shared();
+            // From here on no flow begins, and nothing that was read is compared, before this is written.
+            if !self.is_running() {
+                return direct();
+            }
         }
-        drop(shared);
         let mut layers = self.layers_mut();
         if layers.failed {
             return Err(StoreError::CommitFailed { path: self.name() });
@@ -385,6 +386,10 @@ impl Store {
     pub(crate) fn thaw(&self, frozen: Frozen) {
         let known = self.inner.epochs.writing.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut layers = self.layers_mut();
+        // What closes now may be of another flow, if this one was dropped since.
+        if !self.is_turn(frozen.turn) {
+            return;
+        }
         layers.known = known;
         let closed = (layers.closing.take(), std::mem::take(&mut layers.moved_closing));
         drop(layers);
@@ -440,12 +445,70 @@ mod tests {
         let mut rows = Rows::default();
         rows.set(&[0, 0, 0, 1, 8], Some(&[1]));
         store.publish(Some(dropped), &[], rows, None).unwrap_err();
-        // Nor is the next one ended by it.
+        // Nor is the next one ended by it, or its closing layer dropped.
         store.drop_epochs(dropped);
+        let mut rows = Rows::default();
+        rows.set(&[0, 0, 0, 1, 9], Some(&[1]));
+        assert!(store.publish(Some(next), &[], rows, None).unwrap());
+        let closing = store.freeze().unwrap();
+        store.thaw(frozen);
+        assert!(matches!(store.layers().unwrap().find(&[0, 0, 0, 1, 9]), Found::Value(_)));
+        store.write_frozen(&closing, false).unwrap();
+        store.thaw(closing);
         assert!(store.publish(Some(next), &[], Rows::default(), None).unwrap());
         assert!(store.end_epochs());
         assert!(store.get(&[0, 0, 0, 1, 7]).unwrap().is_none());
         assert!(store.get(&[0, 0, 0, 1, 8]).unwrap().is_none());
+    }
+
+    // Else it would be overwritten by an update that had compared before it, or lie below what a flow that
+    // began in between has published earlier.
+    #[test]
+    fn while_a_write_goes_to_rocksdb_at_once_no_flow_begins_and_nothing_is_compared() {
+        let store = Store::in_memory().unwrap();
+        let key = [0, 0, 0, 1, 7];
+        let mut was_written = false;
+        let direct = || {
+            was_written = true;
+            assert!(store.inner.epochs.layers.try_write().is_err());
+            // Other such writes go on.
+            store.write_outside(1, |_| {}, || store.set(&key, Some(&[1])))
+        };
+        store.write_outside(1, |_| {}, direct).unwrap();
+        assert!(was_written && store.inner.epochs.layers.try_write().is_ok());
+        let _turn = store.begin_epochs(vec![]).unwrap();
+        store.write_outside(1, |rows| rows.set(&key, Some(&[2])), || panic!("a flow runs")).unwrap();
+        assert_eq!(store.get(&key).unwrap().as_deref(), Some(&[1][..]));
+    }
+
+    #[test]
+    fn where_a_source_stands_is_told_by_the_newest_layer_that_knows() {
+        let store = Store::in_memory().unwrap();
+        let turn = store.begin_epochs(vec!["other".into(), "source".into()]).unwrap();
+        let publish = |source, partition, offset| {
+            let at = Position::new(partition, offset).with_check(7);
+            assert!(
+                store.publish(Some(turn), &[], Rows::default(), Some(((source, partition), at))).unwrap()
+            );
+        };
+        let now = || store.published(1, "source").unwrap().iter().collect::<Vec<_>>();
+        assert_eq!(now(), []);
+        (0..3).for_each(|partition| publish(1, partition, 10));
+        publish(0, 5, 10);
+        let frozen = store.freeze().unwrap();
+        store.write_frozen(&frozen, false).unwrap();
+        store.thaw(frozen);
+        publish(1, 1, 20);
+        publish(1, 2, 20);
+        let closing = store.freeze().unwrap();
+        publish(1, 2, 30);
+        publish(0, 2, 40);
+        assert_eq!(now(), [(0, 11), (1, 21), (2, 31)]);
+        assert_eq!(store.published(1, "source").unwrap().check(2), Some(7));
+        // What is not committed is gone with the flow.
+        drop(closing);
+        store.drop_epochs(turn);
+        assert_eq!(now(), [(0, 11), (1, 11), (2, 11)]);
     }
 
     #[test]

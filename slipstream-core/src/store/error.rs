@@ -191,6 +191,17 @@ pub enum StoreError {
         /// The store's directory.
         path: Arc<Path>,
     },
+    /// The handlers mounted on a cache are behind with what was written to it from outside of messages.
+    #[error(
+        "{waiting} changes of a cache of the store at `{}` wait for the handlers that read it: write more \
+         slowly, or from a handler", path.display()
+    )]
+    Behind {
+        /// The store's directory.
+        path: Arc<Path>,
+        /// How many changes wait.
+        waiting: usize,
+    },
     /// A commit has failed, and what came after the last good one was dropped.
     #[error(
         "a commit to the store at `{}` has failed, so nothing more is stored: the flow ends with the \

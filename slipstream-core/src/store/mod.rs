@@ -18,6 +18,7 @@
 //! Deliberately absent: a choice of another engine behind a trait, since [`Store`] is one concrete type.
 mod bytes;
 mod catalogue;
+mod changes;
 mod claim;
 mod cursor;
 mod database;
@@ -51,6 +52,7 @@ use catalogue::Catalogue;
 use database::Database;
 
 pub(crate) use bytes::Bytes;
+pub(crate) use changes::Change;
 pub(crate) use cursor::Lent;
 pub(crate) use database::any_is_open;
 #[cfg(test)]

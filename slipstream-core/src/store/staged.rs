@@ -47,6 +47,7 @@ impl Staged {
                 return Err(StoreError::TwoStores { first: self.store.name(), second: store.name() });
             }
             self.store = store.clone();
+            self.reads.clear();
         }
         // Copies the rows if an iterator still looks at them.
         change(Arc::make_mut(&mut self.rows));

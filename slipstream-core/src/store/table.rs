@@ -15,6 +15,7 @@ use rocksdb::{DBPinnableSlice, WriteBatch};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::changes::Changes;
 use super::cursor::Pool;
 use super::{ID_BYTES, Store, StoreError, ValueFormat};
 use crate::key::{AsKey, Key, KeyError};
@@ -26,6 +27,7 @@ const SHOWN_BYTES: usize = 64;
 pub(crate) struct Table {
     pub(super) store: Store,
     pub(super) pool: Pool,
+    changes: Changes,
     id: u32,
     name: Arc<str>,
     key_format: Cow<'static, str>,
@@ -40,11 +42,16 @@ impl Table {
         key_format: Cow<'static, str>,
         value_format: ValueFormat,
     ) -> Self {
-        Self { store, pool: Pool::default(), id, name, key_format, value_format }
+        Self { store, pool: Pool::default(), changes: Changes::new(), id, name, key_format, value_format }
     }
 
     pub(crate) fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// What handlers that are mounted on it see.
+    pub(crate) fn changes(&self) -> &Changes {
+        &self.changes
     }
 
     pub(crate) fn id(&self) -> u32 {

@@ -239,4 +239,5 @@ fn a_cache_and_what_it_gives_can_go_to_other_threads() {
     check::<Keys<i64>>();
     check::<Values<i64, String>>();
     check::<RangeStream<i64, String>>();
+    check::<KeyLock>();
 }

@@ -124,8 +124,11 @@ struct InHand {
     next_offset: i64,
 }
 
-/// What a call does to a row: the cache, the key, and its new value by the old one. None for `clear`.
-fn change(call: Call) -> Option<(usize, u8, Box<dyn Fn(Option<u32>) -> Option<u32>>)> {
+/// What a row becomes, by what it was.
+type Becomes = Box<dyn Fn(Option<u32>) -> Option<u32>>;
+
+/// What a call does to a row of which cache. None for `clear`.
+fn change(call: Call) -> Option<(usize, u8, Becomes)> {
     Some(match call {
         Call::Insert(key, value) => (ROWS, key, Box::new(move |_| Some(value))),
         Call::Remove(key) => (ROWS, key, Box::new(|_| None)),
@@ -197,6 +200,9 @@ impl InHand {
     }
 }
 
+/// An open iterator, and what it has left to give.
+type Open = (Range<u8, u32>, VecDeque<(u8, u32)>);
+
 struct Run {
     path: Option<tempfile::TempDir>,
     caches: Vec<Cache<u8, u32>>,
@@ -208,8 +214,7 @@ struct Run {
     is_written: bool,
     written: State,
     epoch: u64,
-    /// Open iterators, and what each has left to give.
-    open: Vec<(Range<u8, u32>, VecDeque<(u8, u32)>)>,
+    open: Vec<Open>,
 }
 
 fn open(path: Option<&Path>) -> Vec<Cache<u8, u32>> {
