@@ -15,7 +15,8 @@
 use std::sync::Arc;
 
 use crate::store::{
-    Below, Bytes, Change, Direction, Found, Lent, Rows, Staged, StoreError, Table, Taken, step, visible,
+    Below, Bytes, Change, Direction, Found, Lent, Rows, Staged, StoreError, Table, Taken, last_past, step,
+    visible,
 };
 use crate::transaction::{self, Transaction};
 
@@ -65,7 +66,7 @@ pub(super) fn first<R>(
     read: impl FnOnce(&[u8], &[u8]) -> Result<R, StoreError>,
 ) -> Result<Option<R>, StoreError> {
     let epochs = table.store().layers();
-    let mut below = Below::new(Some(Lent::new(table).map_err(|error| table.error(&error))?));
+    let mut below = Below::new(None);
     let taken = transaction::with(|tx| {
         let own = own(tx, table).map(|own| &**own);
         let (active, closing) = epochs.as_ref().map_or((None, None), |epochs| epochs.both());
@@ -76,8 +77,15 @@ pub(super) fn first<R>(
             count += 1;
         }
         let (layers, hidden) = visible(layers.get(..count).unwrap_or_default(), table.id());
-        if hidden {
-            below.hide();
+        let is_past =
+            |key: &[u8]| epochs.as_ref().is_some_and(|epochs| epochs.is_past(table.store(), table.id(), key));
+        if direction == Direction::Backward
+            && let Some(last) = last_past(layers, from, to, is_past)
+        {
+            return Ok(Some(last));
+        }
+        if !hidden {
+            below = Below::new(Some(Lent::new(table)?));
         }
         step(layers, &mut below, from, to, direction)
     });

@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use super::known::Known;
 use super::rows::{Found, Rows};
 use super::{Read, Store, StoreError, identity, options, positions};
 use crate::position::{Position, Positions};
@@ -35,6 +36,8 @@ pub(crate) struct Layers {
     moved_closing: BTreeMap<Place, Position>,
     /// By the numbers that the flow gave them.
     sources: Vec<Arc<str>>,
+    /// What is in RocksDB, since the last commit.
+    known: Known,
     /// Why nothing more may be published: a commit has failed, and RocksDB holds the last good one.
     failed: bool,
 }
@@ -48,6 +51,12 @@ impl Layers {
     }
     pub(crate) fn newest_first(&self) -> impl Iterator<Item = &Arc<Rows>> {
         std::iter::once(&self.active).chain(&self.closing)
+    }
+    /// Whether a row of these layers is known to be the last of its cache, or the last but for others in
+    /// these layers.
+    #[inline]
+    pub(crate) fn is_past(&self, store: &Store, cache: u32, key: &[u8]) -> bool {
+        self.known.is_past(store, cache, key)
     }
     #[inline]
     pub(crate) fn find(&self, key: &[u8]) -> Found {
@@ -68,8 +77,9 @@ pub(super) struct Epochs {
     /// About how many bytes of rows the active layer has.
     active_bytes: AtomicUsize,
     layers: RwLock<Layers>,
-    /// Held while a batch is written: a flow that was dropped may still be at it.
-    writing: Mutex<()>,
+    /// Held while a batch is written: a flow that was dropped may still be at it. What is known then is for
+    /// the readers when the closing layer is dropped.
+    writing: Mutex<Known>,
     /// Counts down to the write that fails: the seam of tests.
     #[cfg(test)]
     writes_left: AtomicUsize,
@@ -317,11 +327,14 @@ impl Store {
 
     /// Second step: one batch, which RocksDB has whole or not at all. It may block on the disk.
     pub(crate) fn write_frozen(&self, frozen: &Frozen, sync: bool) -> Result<(), StoreError> {
-        let _writing = self.inner.epochs.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.inner.epochs.writing.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.is_turn(frozen.turn) {
             return Err(StoreError::CommitFailed { path: self.name() });
         }
-        self.write_layers(&[&frozen.rows, &frozen.positions], sync)
+        let before = self.db().latest_sequence_number();
+        let changes = self.write_layers(&[&frozen.rows, &frozen.positions], sync)?;
+        known.learn(self, &frozen.rows, before, changes);
+        Ok(())
     }
 
     /// Before the first message of a flow: whose the store is from now on, and where sources begin. It may
@@ -347,11 +360,12 @@ impl Store {
                 positions::set_next(&mut rows, source, partition, next, check);
             }
         }
-        if rows.is_empty() { Ok(()) } else { self.write_layers(&[&rows], sync) }
+        if rows.is_empty() { Ok(()) } else { self.write_layers(&[&rows], sync).map(|_| ()) }
     }
 
-    /// Writes a commit, which gets the next number. The caller holds the lock of writing.
-    fn write_layers(&self, layers: &[&Rows], sync: bool) -> Result<(), StoreError> {
+    /// Writes a commit, which gets the next number, and answers how many changes it has made. The caller
+    /// holds the lock of writing.
+    fn write_layers(&self, layers: &[&Rows], sync: bool) -> Result<u64, StoreError> {
         #[cfg(test)]
         if self.inner.epochs.writes_left.fetch_sub(1, Ordering::Relaxed) == 1 {
             return Err(StoreError::NoSpace { path: self.name() });
@@ -361,18 +375,22 @@ impl Store {
         let epoch = self.epoch() + 1;
         let numbered = identity::numbered(epoch);
         let layers: Vec<&Rows> = layers.iter().copied().chain([&numbered]).collect();
-        self.write_with(super::staged::batch(&layers), &options)?;
+        let batch = super::staged::batch(&layers);
+        let changes = batch.len() as u64;
+        self.write_with(batch, &options)?;
         self.inner.epoch.store(epoch, Ordering::Release);
-        Ok(())
+        Ok(changes)
     }
 
     /// Last step: the closing layer is gone, since RocksDB has its rows.
     pub(crate) fn thaw(&self, frozen: Frozen) {
+        let known = self.inner.epochs.writing.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut layers = self.layers_mut();
         // What closes now may be of another flow, if this one was dropped since.
         if !self.is_turn(frozen.turn) {
             return;
         }
+        layers.known = known;
         let closed = (layers.closing.take(), std::mem::take(&mut layers.moved_closing));
         drop(layers);
         // The maps may be large: they are freed outside of the lock.
