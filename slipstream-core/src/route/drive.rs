@@ -88,7 +88,8 @@ impl Drive {
     }
 
     /// Makes visible what the message has written, and moves the source's position past it.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "as for `Alone::begin`")]
     fn publish(&self, position: Option<Position>) -> Result<Published, BoxError> {
         if position.is_none() && !transaction::is_touched() {
             return Ok(Published::Whole);
@@ -435,7 +436,8 @@ impl<I, T: Turns<I>> Drop for InHand<I, T> {
 }
 
 /// A fault if the store refuses what the message has written.
-#[inline]
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "as for `Alone::begin`")]
 fn publish<I>(turns: &impl Turns<I>, drive: &Drive, position: Option<Position>) -> Result<(), Fault> {
     match drive.publish(position) {
         Ok(Published::Whole) => Ok(()),

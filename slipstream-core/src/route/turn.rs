@@ -137,7 +137,8 @@ where
     Deliver: Fn(Vec<T>) -> Delivering + Send,
     Delivering: Future<Output = (Vec<T>, Result<(), BoxError>)> + Send,
 {
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "as for the caller, `Alone::begin`")]
     fn begin(&mut self, item: H::Item, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         if self.handled.on_error.mends() {
             self.remember();
@@ -238,7 +239,8 @@ where
     Calling: Future,
 {
     /// Takes what the handler has returned: its outputs, into the sinks inside.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "as for the caller, `begin`")]
     fn take(&mut self, returned: H::Output) -> Result<(), Fault> {
         let Complete { way, sinks, name, .. } = self.handled;
         way.give(returned, &mut self.outputs).map_err(|error| FaultOf::new(name, Cause::Handler(error)))?;
