@@ -277,19 +277,20 @@ impl<I: Clone + Send> Several<'_, I> {
 impl<I: Clone + Send> Turns<I> for Several<'_, I> {
     #[inline]
     fn begin(&mut self, item: I, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
-        let last = self.turns.len().saturating_sub(1);
-        while self.at < last
-            && let Some(turn) = self.turns.get_mut(self.at)
-        {
-            if turn.begin(item.clone(), cx)?.is_pending() || self.called(cx)?.is_pending() {
+        if self.inner.is_some() {
+            self.item = Some(item);
+            return self.rest(cx);
+        }
+        let Some((last, others)) = self.turns.split_last_mut() else { return Poll::Ready(Ok(())) };
+        for turn in others {
+            if turn.begin(item.clone(), cx)?.is_pending() {
                 self.item = Some(item);
                 return Poll::Pending;
             }
+            self.at += 1;
         }
-        if let Some(turn) = self.turns.last_mut() {
-            ready!(turn.begin(item, cx))?;
-            ready!(self.called(cx))?;
-        }
+        ready!(last.begin(item, cx))?;
+        self.at += 1;
         self.deliver(cx)
     }
     fn go_on(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
