@@ -286,7 +286,8 @@ pub(super) struct InHand<I, T: Turns<I>> {
 
 impl<I, T: Turns<I>> InHand<I, T> {
     fn new(turns: T) -> Self {
-        let transaction = Transaction { given: turns.given(), ..Transaction::default() };
+        let mut transaction = Transaction::default();
+        transaction.given = turns.given();
         InHand {
             turns,
             transaction: Some(Box::new(transaction)),
