@@ -37,7 +37,11 @@ impl App {
         for (item, count) in [("apple", 3), ("fig", 1), ("pear", 2)] {
             stock.insert(item, count)?;
         }
-        Ok(Arc::new(App { orders: iter(["apple fig", "apple fig pear", "pear"]), items: Channel::new(), stock }))
+        Ok(Arc::new(App {
+            orders: iter(["apple fig", "apple fig pear", "pear"]),
+            items: Channel::new(),
+            stock,
+        }))
     }
 
     fn print_stock(&self) -> Result<()> {
