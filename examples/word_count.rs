@@ -38,11 +38,12 @@ impl App {
             std::process::abort();
         }
         if !self.slow.is_zero() {
+            let until = Instant::now() + self.slow;
             // Commits have their turn, also where there is one thread only.
             tokio::task::yield_now().await;
             // The system's sleep is late by up to a tenth of a millisecond: the rest is spun.
-            let until = Instant::now() + self.slow;
-            std::thread::sleep(self.slow.saturating_sub(Duration::from_micros(200)));
+            let left = until.saturating_duration_since(Instant::now());
+            std::thread::sleep(left.saturating_sub(Duration::from_micros(200)));
             while Instant::now() < until {
                 std::hint::spin_loop();
             }
