@@ -69,14 +69,24 @@ pub(super) fn first<R>(
     let mut below = Below::new(None);
     let taken = transaction::with(|tx| {
         let own = own(tx, table).map(|own| &**own);
-        let (active, closing) = epochs.as_ref().map_or((None, None), |epochs| epochs.both());
-        let mut layers = [Rows::none(); MOST_LAYERS];
-        let mut count = 0;
-        for (place, layer) in layers.iter_mut().zip([own, active, closing].into_iter().flatten()) {
-            *place = layer;
-            count += 1;
-        }
-        let (layers, hidden) = visible(layers.get(..count).unwrap_or_default(), table.id());
+        let mut few = [Rows::none(); FEW_LAYERS];
+        let many: Vec<&Rows>;
+        let layers = match epochs.as_ref().map_or(Some([None, None]), |epochs| epochs.both()) {
+            Some([active, closing]) => {
+                let mut count = 0;
+                for (place, layer) in few.iter_mut().zip([own, active, closing].into_iter().flatten()) {
+                    *place = layer;
+                    count += 1;
+                }
+                few.get(..count).unwrap_or_default()
+            }
+            None => {
+                let published = epochs.iter().flat_map(|epochs| epochs.newest_first());
+                many = own.into_iter().chain(published.map(|layer| &**layer)).collect();
+                &many
+            }
+        };
+        let (layers, hidden) = visible(layers, table.id());
         let is_past =
             |key: &[u8]| epochs.as_ref().is_some_and(|epochs| epochs.is_past(table.store(), table.id(), key));
         if direction == Direction::Backward
@@ -98,8 +108,8 @@ pub(super) fn first<R>(
     }
 }
 
-/// The message's own, the active one, the closing one.
-const MOST_LAYERS: usize = 3;
+/// The message's own, the active one, the closing one: all there are, unless iterators have made tiers.
+const FEW_LAYERS: usize = 3;
 
 /// Sets a row; `None` deletes it.
 pub(super) fn set(table: &Table, key: &[u8], value: Option<&[u8]>) -> Result<(), StoreError> {

@@ -286,8 +286,7 @@ pub(super) struct InHand<I, T: Turns<I>> {
 
 impl<I, T: Turns<I>> InHand<I, T> {
     fn new(turns: T) -> Self {
-        let mut transaction = Transaction::default();
-        transaction.given = turns.given();
+        let transaction = Transaction::with_places(turns.given());
         InHand {
             turns,
             transaction: Some(Box::new(transaction)),

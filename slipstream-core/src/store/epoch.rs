@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 
 use super::known::Known;
 use super::rows::{Found, Rows};
+use super::tiers::Tiers;
 use super::{Read, Store, StoreError, identity, options, positions};
 use crate::position::{Position, Positions};
 
@@ -28,8 +29,8 @@ pub(crate) type Place = (u32, i32);
 /// The layers of a store in front of RocksDB, newest first.
 #[derive(Debug, Default)]
 pub(crate) struct Layers {
-    active: Arc<Rows>,
-    closing: Option<Arc<Rows>>,
+    active: Tiers,
+    closing: Option<Tiers>,
     /// Of the messages published in the active layer, the last of each partition.
     moved: BTreeMap<Place, Position>,
     /// The same of the closing one.
@@ -43,14 +44,21 @@ pub(crate) struct Layers {
 }
 
 impl Layers {
-    /// The active and the closing one, where they have anything.
+    /// The active and the closing one, where they have anything; `None` where one of them is in several
+    /// tiers.
     #[inline]
-    pub(crate) fn both(&self) -> (Option<&Rows>, Option<&Rows>) {
-        let active = (!self.active.is_empty()).then_some(&*self.active);
-        (active, self.closing.as_deref())
+    pub(crate) fn both(&self) -> Option<[Option<&Rows>; 2]> {
+        let active = self.active.only()?;
+        let closing = match &self.closing {
+            Some(closing) => Some(closing.only()?),
+            None => None,
+        };
+        Some([(!active.is_empty()).then_some(active), closing])
     }
+    /// All of them, the newest first.
     pub(crate) fn newest_first(&self) -> impl Iterator<Item = &Arc<Rows>> {
-        std::iter::once(&self.active).chain(&self.closing)
+        let closing = self.closing.iter().flat_map(Tiers::newest_first);
+        self.active.newest_first().chain(closing)
     }
     /// Whether a row of these layers is known to be the last of its cache, or the last but for others in
     /// these layers.
@@ -60,8 +68,8 @@ impl Layers {
     }
     #[inline]
     pub(crate) fn find(&self, key: &[u8]) -> Found {
-        match (self.active.get(key), &self.closing) {
-            (Found::Nothing, Some(closing)) => closing.get(key),
+        match (self.active.find(key), &self.closing) {
+            (Found::Nothing, Some(closing)) => closing.find(key),
             (found, _) => found,
         }
     }
@@ -91,7 +99,7 @@ pub(super) struct Epochs {
 /// What a commit has taken out of the active layer, until it is written.
 #[derive(Debug)]
 pub(crate) struct Frozen {
-    rows: Arc<Rows>,
+    rows: Tiers,
     /// Apart from the rows, which an iterator may be looking at.
     positions: Rows,
     turn: TurnNumber,
@@ -140,7 +148,8 @@ impl Store {
         }
         debug_assert!(layers.moved.is_empty() && layers.closing.is_none(), "all messages are committed");
         if !layers.active.is_empty() {
-            self.write_layers(&[&layers.active], sync)?;
+            let active: Vec<&Rows> = layers.active.newest_first().rev().map(|rows| &**rows).collect();
+            self.write_layers(&active, sync)?;
         }
         self.end(&mut layers);
         Ok(())
@@ -225,7 +234,7 @@ impl Store {
             return self.write_rows(&rows).map(|()| true);
         }
         if !rows.is_empty() {
-            Arc::make_mut(&mut layers.active).take_over(rows);
+            layers.active.change().take_over(rows);
             self.inner.epochs.active_bytes.fetch_add(bytes, Ordering::Relaxed);
         }
         if let Some((place, position)) = moved {
@@ -257,7 +266,7 @@ impl Store {
         if !self.is_running() {
             return direct();
         }
-        change(Arc::make_mut(&mut layers.active));
+        change(layers.active.change());
         self.inner.epochs.active_bytes.fetch_add(bytes + ROW_BYTES, Ordering::Relaxed);
         Ok(())
     }
@@ -321,7 +330,7 @@ impl Store {
             }
         }
         layers.moved_closing = moved;
-        layers.closing = Some(Arc::clone(&rows));
+        layers.closing = Some(rows.clone());
         Some(Frozen { rows, positions, turn: self.inner.epochs.turn.load(Ordering::Relaxed) })
     }
 
@@ -332,8 +341,10 @@ impl Store {
             return Err(StoreError::CommitFailed { path: self.name() });
         }
         let before = self.db().latest_sequence_number();
-        let changes = self.write_layers(&[&frozen.rows, &frozen.positions], sync)?;
-        known.learn(self, &frozen.rows, before, changes);
+        let rows = || frozen.rows.newest_first().rev().map(|rows| &**rows);
+        let layers: Vec<&Rows> = rows().chain([&frozen.positions]).collect();
+        let changes = self.write_layers(&layers, sync)?;
+        known.learn(self, rows(), before, changes);
         Ok(())
     }
 
@@ -363,7 +374,7 @@ impl Store {
         if rows.is_empty() { Ok(()) } else { self.write_layers(&[&rows], sync).map(|_| ()) }
     }
 
-    /// Writes a commit, which gets the next number, and answers how many changes it has made. The caller
+    /// Writes a commit, its layers oldest first, which gets the next number, and answers how many changes it has made. The caller
     /// holds the lock of writing.
     fn write_layers(&self, layers: &[&Rows], sync: bool) -> Result<u64, StoreError> {
         #[cfg(test)]

@@ -35,14 +35,20 @@ impl Known {
 
     /// A commit of `rows` is written. RocksDB's number was `before`, and grew by `changes` if nobody else
     /// wrote meanwhile.
-    pub(super) fn learn(&mut self, store: &Store, rows: &Rows, before: u64, changes: u64) {
+    pub(super) fn learn<'r>(
+        &mut self,
+        store: &Store,
+        rows: impl Iterator<Item = &'r Rows>,
+        before: u64,
+        changes: u64,
+    ) {
         // Asked before a cursor is made, which may then see more than is known, never less.
         let after = store.db().latest_sequence_number();
         if self.sequence != before || after != before + changes {
             self.greatest.clear();
         }
         self.sequence = after;
-        for (cache, key) in rows.greatest() {
+        for (cache, key) in rows.flat_map(Rows::greatest) {
             match self.greatest.get_mut(&cache) {
                 Some(greatest) if *greatest < *key => *greatest = key.clone(),
                 Some(_) => {}

@@ -37,6 +37,7 @@ mod rows;
 mod scratch;
 mod staged;
 mod table;
+mod tiers;
 
 #[cfg(test)]
 mod tests;

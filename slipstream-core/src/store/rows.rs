@@ -139,4 +139,9 @@ impl Rows {
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.cleared.is_empty()
     }
+
+    /// How many rows there are, deletions included.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
 }
