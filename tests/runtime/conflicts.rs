@@ -126,22 +126,28 @@ fn adds_up(app: &App, gift: u64) -> Result<()> {
     Ok(())
 }
 
+/// How many increments: a few thousand, or as many as the environment says.
+fn increments_of_a_run() -> u64 {
+    std::env::var("SLIPSTREAM_INCREMENTS").map_or(4_000, |count| count.parse().unwrap())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_increment_is_lost_whether_one_or_eight_messages_are_in_hand() {
+    let increments = increments_of_a_run();
     for concurrency in [1, 8] {
         let store = Store::in_memory().unwrap();
-        let app = app(&store, 8, 500, concurrency);
+        let app = app(&store, 8, (increments / 8) as i64, concurrency);
         flow![increments, gives, adds_up].store(&store).run(Arc::clone(&app)).await.unwrap();
-        assert_eq!(app.count.get(&()).unwrap(), Some(4000));
-        assert_eq!(app.given.get(&()).unwrap(), Some(4000));
+        assert_eq!(app.count.get(&()).unwrap(), Some(increments));
+        assert_eq!(app.given.get(&()).unwrap(), Some(increments));
         // Each message has its own number: the counts are those of one message after the other.
         let mut seen: Vec<_> = app.seen.values().map(|count| count.unwrap()).collect();
         seen.sort_unstable();
-        assert_eq!(seen, (1..=4000).collect::<Vec<_>>());
-        let runs = app.runs.load(Ordering::Relaxed);
-        assert_eq!(runs == 4000, concurrency == 1, "{runs} runs");
+        assert_eq!(seen, (1..=increments).collect::<Vec<_>>());
+        let runs = app.runs.load(Ordering::Relaxed) as u64;
+        assert_eq!(runs == increments, concurrency == 1, "{runs} runs");
         // Its own sinks run again too.
-        assert_eq!(app.log.take().len(), runs);
+        assert_eq!(app.log.take().len() as u64, runs);
     }
 }
 
