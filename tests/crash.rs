@@ -415,8 +415,8 @@ fn killed_at_random_times_the_state_is_exact() {
     let mut seed =
         number("SLIPSTREAM_SEED").unwrap_or(u64::try_from(clock % u128::from(u64::MAX)).unwrap()).max(1);
     println!("SLIPSTREAM_SEED={seed}");
-    let crashes = number("SLIPSTREAM_CRASHES").unwrap_or(30);
-    let (mut left, mut flows, mut all_kills) = (crashes, 0, 0);
+    let mut left = number("SLIPSTREAM_CRASHES").unwrap_or(30);
+    let mut flows = 0;
     while left > 0 {
         let folder = tempfile::tempdir().unwrap();
         inputs(folder.path());
@@ -426,10 +426,8 @@ fn killed_at_random_times_the_state_is_exact() {
             left -= 1;
             kills += 1;
         }
-        left = left.saturating_sub(1);
         check(folder.path(), &format!("seed {began}, killed {kills} times"));
-        (flows, all_kills) = (flows + 1, all_kills + kills);
+        flows += 1;
     }
-    println!("{flows} flows, killed {all_kills} times");
-    assert!(all_kills > 0, "all got through before they were killed");
+    println!("{flows} flows came to their end");
 }

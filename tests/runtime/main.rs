@@ -8,6 +8,7 @@ mod conflicts;
 mod failing;
 mod handle;
 mod messages;
+mod model;
 mod parameters;
 mod pipes;
 mod policies;
