@@ -12,6 +12,8 @@ mod model;
 mod parameters;
 mod pipes;
 mod policies;
+mod reads;
+mod restarts;
 mod routes;
 mod shapes;
 mod sinks;
