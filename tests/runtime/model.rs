@@ -81,8 +81,15 @@ impl Policy {
 }
 
 #[derive(Debug, Clone)]
+struct Handler {
+    policy: Policy,
+    /// Each message comes to it twice, through a pipe.
+    is_piped: bool,
+}
+
+#[derive(Debug, Clone)]
 struct Script {
-    handlers: Vec<Policy>,
+    handlers: Vec<Handler>,
     /// By partition and offset.
     log: Vec<Vec<Message>>,
     concurrency: usize,
@@ -109,7 +116,9 @@ fn script() -> impl Strategy<Value = Script> {
     let message =
         (option::weighted(0.2, key()), vec(part, 0..=3)).prop_map(|(locks, parts)| Message { locks, parts });
     let policy = prop::sample::select(vec![Policy::Stop, Policy::Skip, Policy::Retry, Policy::RetryThenSkip]);
-    let handlers = vec(policy, 1..=3);
+    let handler =
+        (policy, prop::bool::weighted(0.25)).prop_map(|(policy, is_piped)| Handler { policy, is_piped });
+    let handlers = vec(handler, 1..=3);
     let log = vec(vec(message, 0..10), 1..=4);
     let drops = vec((0..80_i64, any::<bool>()), 0..5);
     (handlers, log, 1..=4_usize, 1..8_u64, any::<bool>(), drops).prop_map(
@@ -134,7 +143,7 @@ impl Script {
     /// How often a run may end with a failure: at most once for each message and handler that stops.
     fn stops(&self) -> usize {
         let parts = self.log.iter().flatten().flat_map(|message| self.handlers.iter().zip(&message.parts));
-        parts.filter(|(policy, part)| **policy == Policy::Stop && part.fails).count()
+        parts.filter(|(handler, part)| handler.policy == Policy::Stop && part.fails).count()
     }
 }
 
@@ -220,12 +229,14 @@ fn model(script: &Script, handled: &[i64]) -> State {
             if let Some(key) = script.message(at).and_then(|message| message.locks) {
                 *model.locked.entry(key).or_insert(0) += 1;
             }
-            for (handler, policy) in script.handlers.iter().enumerate() {
-                let (part, mut given) = (script.part(at, handler), Vec::new());
-                if part.fails && policy.skips() {
+            for (number, handler) in script.handlers.iter().enumerate() {
+                let (part, mut given) = (script.part(at, number), Vec::new());
+                if part.fails && handler.policy.skips() {
                     continue;
                 }
-                part.acts.iter().for_each(|act| model.act(act, &mut given));
+                for _ in 0..if handler.is_piped { 2 } else { 1 } {
+                    part.acts.iter().for_each(|act| model.act(act, &mut given));
+                }
                 model.see(given);
             }
         }
@@ -412,7 +423,7 @@ impl Run {
             self.act(at.0, act).await?;
             self.tick().await;
         }
-        let skips = self.world.script.handlers[handler].skips();
+        let skips = self.world.script.handlers[handler].policy.skips();
         if part.fails && (skips || self.world.failed.lock().unwrap().insert((at, handler))) {
             return Err(SCRIPTED.into());
         }
@@ -442,13 +453,19 @@ impl Run {
             let run = run.clone();
             async move { run.stand(at).await.map(|()| None::<()>) }
         }));
-        for (handler, policy) in script.handlers.iter().enumerate() {
+        for (number, Handler { policy, is_piped }) in script.handlers.iter().enumerate() {
             let run = self.clone();
-            let part = source(&log).handle_async(move |at: At| {
+            let part = move |at: At| {
                 let run = run.clone();
-                async move { run.part(at, handler).await.map(|()| None::<()>) }
-            });
-            flow = flow.with(part.on_error(policy.on_error()));
+                async move { run.part(at, number).await.map(|()| None::<()>) }
+            };
+            flow = match is_piped {
+                false => flow.with(source(&log).handle_async(part).on_error(policy.on_error())),
+                true => {
+                    let twice = source(&log).pipe(|items| items.flat_map(|at| stream::iter([at, at])));
+                    flow.with(twice.handle_async(part).on_error(policy.on_error()))
+                }
+            };
         }
         let run = self.clone();
         let hear = source(&self.gifts).handle_async(move |gift| {
