@@ -337,14 +337,10 @@ fn state(folder: &Path) -> State {
 
 fn assert_model(folder: &Path, what: &str) {
     let (state, model) = (state(folder), model());
-    if state == model {
-        return;
-    }
     let keys: BTreeSet<_> = state.keys().chain(model.keys()).collect();
-    for key in keys.into_iter().filter(|key| state.get(key) != model.get(key)) {
-        println!("{key:?} is {:?}, not {:?}", state.get(key), model.get(key));
-    }
-    panic!("{what}: the state is not that of a run without a crash");
+    let differ = keys.into_iter().map(|key| (key, state.get(key), model.get(key)));
+    let differ: Vec<_> = differ.filter(|(_, found, expected)| found != expected).collect();
+    assert!(differ.is_empty(), "{what}: not as after a run without a crash (found, expected): {differ:#?}");
 }
 
 /// Runs to the end over what is in the folder.
