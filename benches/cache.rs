@@ -2,11 +2,12 @@
 //! of the same files, with keys and values in the same bytes.
 //!
 //! `cargo bench --bench cache -- as_of`; see `twin` for the arguments.
+#[path = "bare/options.rs"]
+mod bare_options;
 mod twin;
 
 use rocksdb::{
-    BlockBasedOptions, DB, DBRawIterator, Env, Options, ReadOptions, WaitForCompactOptions, WriteBatch,
-    WriteOptions,
+    DB, DBRawIterator, Env, Options, ReadOptions, WaitForCompactOptions, WriteBatch, WriteOptions,
 };
 use serde::{Deserialize, Serialize};
 use slipstream::{AsKey, Cache, Flow, Key, iter, source};
@@ -79,28 +80,9 @@ fn between((group, time): At) -> At {
     (group, time + STEP / 2)
 }
 
-/// The options of a store, as `slipstream-core/src/store/options.rs` sets them.
+/// The options of a store, perhaps one in memory.
 fn options(memory: Option<&Env>) -> Options {
-    let mut table = BlockBasedOptions::default();
-    table.set_bloom_filter(10.0, false);
-    table.set_block_cache(&rocksdb::Cache::new_lru_cache(64 << 20));
-    table.set_cache_index_and_filter_blocks(false);
-    let mut options = Options::default();
-    options.create_if_missing(true);
-    options.set_block_based_table_factory(&table);
-    options.set_compression_type(rocksdb::DBCompressionType::Lz4);
-    options.set_write_buffer_size(16 << 20);
-    options.set_max_write_buffer_number(4);
-    options.set_max_bytes_for_level_base(128 << 20);
-    options.set_max_open_files(512);
-    let processors = std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 4));
-    options.set_max_background_jobs(i32::try_from(processors).unwrap_or(2));
-    options.set_avoid_unnecessary_blocking_io(true);
-    options.set_wal_recovery_mode(rocksdb::DBRecoveryMode::PointInTime);
-    options.set_track_and_verify_wals_in_manifest(true);
-    options.set_log_level(rocksdb::LogLevel::Warn);
-    options.set_stats_dump_period_sec(0);
-    options.set_stats_persist_period_sec(0);
+    let mut options = bare_options::options();
     if let Some(memory) = memory {
         options.set_env(memory);
     }

@@ -22,31 +22,28 @@ struct App {
     handled: AtomicU64,
 }
 
-// The cache stands among the sinks, so that the flow knows where to keep its position; the handler
-// reads from it as well, and sees what it has written itself.
-#[handle(app.lines, sink = app.counts)]
-fn count(app: &App, line: String) -> Result<Vec<(String, u64)>> {
-    app.wait_or_crash();
-    let mut counts: Vec<(String, u64)> = Vec::new();
+#[handle(app.lines)]
+async fn count(app: &App, line: String) -> Result<()> {
+    app.wait_or_crash().await;
     for word in line.split_whitespace() {
-        match counts.iter_mut().find(|(known, _)| known == word) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((word.to_owned(), app.counts.get(word)?.unwrap_or(0) + 1)),
-        }
+        app.counts.update(word, |count| count.unwrap_or(0) + 1)?;
     }
-    Ok(counts)
+    Ok(())
 }
 
 impl App {
-    fn wait_or_crash(&self) {
+    async fn wait_or_crash(&self) {
         if Some(self.handled.fetch_add(1, Ordering::Relaxed)) == self.crash_after {
             eprintln!("crashing, as was asked for");
             std::process::abort();
         }
         if !self.slow.is_zero() {
-            // The system's sleep is late by up to a tenth of a millisecond: the rest is spun.
             let until = Instant::now() + self.slow;
-            std::thread::sleep(self.slow.saturating_sub(Duration::from_micros(200)));
+            // Commits have their turn, also where there is one thread only.
+            tokio::task::yield_now().await;
+            // The system's sleep is late by up to a tenth of a millisecond: the rest is spun.
+            let left = until.saturating_duration_since(Instant::now());
+            std::thread::sleep(left.saturating_sub(Duration::from_micros(200)));
             while Instant::now() < until {
                 std::hint::spin_loop();
             }
@@ -108,7 +105,8 @@ async fn run(args: Args) -> Result<()> {
         crash_after: args.crash_after,
         handled: AtomicU64::new(0),
     });
-    flow![count].named("word_count").run(Arc::clone(&app)).await?;
+    let flow = flow![count].named("word_count").store(app.counts.store());
+    flow.run(Arc::clone(&app)).await?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     for row in &app.counts {
         let (word, count) = row?;

@@ -48,6 +48,42 @@
 //! # }
 //! ```
 //!
+//! All that one message does takes effect when its handlers are done, whole or not at all, and is committed
+//! together with its source's position, where the source has one ([`replay`], [`Seekable`]). What a handler gives
+//! to a [`Channel`] belongs to the message too, and a handler says by `on_error` what becomes of it when it fails:
+//!
+//! ```
+//! use slipstream::{Cache, Channel, Iter, OnError, Result, flow, handle, iter};
+//! use std::sync::Arc;
+//!
+//! struct App {
+//!     lines: Iter<[&'static str; 2]>,
+//!     words: Channel<&'static str>,
+//!     sums: Cache<String, i64>,
+//! }
+//!
+//! #[handle(app.lines, sink = app.words)]
+//! fn split(app: &App, line: &'static str) -> Vec<&'static str> {
+//!     line.split(' ').collect()
+//! }
+//!
+//! // What is no number is left out; without `on_error` the flow would stop, and nothing of the line count.
+//! #[handle(app.words, on_error = OnError::skip())]
+//! fn add(app: &App, word: &'static str) -> Result<()> {
+//!     let number: i64 = word.parse()?;
+//!     app.sums.update("sum", |sum| sum.unwrap_or(0) + number)?; // loses no change of another message
+//!     Ok(())
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<()> {
+//! let app = Arc::new(App { lines: iter(["1 2", "3 x 4"]), words: Channel::new(), sums: Cache::in_memory()? });
+//! flow![split, add].run(Arc::clone(&app)).await?;
+//! assert_eq!(app.sums.get("sum")?, Some(10));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Words
 //!
 //! | word | meaning | here |
@@ -56,13 +92,17 @@
 //! | handler | a function under `#[handle]`, or a closure | [`handle`], [`source`] |
 //! | sink | takes each output | [`Sink`], [`print`](struct@print), `Cache` |
 //! | pipe | a function from stream to stream, before a handler | [`Items`] |
-//! | flow | handlers run together | [`flow!`], [`Flow`] |
+//! | channel | hands what one handler gives out to others, inside of the message | [`Channel`] |
+//! | flow | handlers run together | [`flow!`], [`Flow`], [`FlowHandle`] |
 //! | store | one database on disk or in memory | `Store` |
-//! | cache | an ordered, typed map in a store | `Cache` |
+//! | cache | an ordered, typed map in a store; a source of its changes | `Cache` |
 //! | message | an item with its key and place | [`Message`] |
-//! | position | where a message stands in its source; committed with the state | [`Position`], [`replay`] |
+//! | position | where a message stands in its source; committed with the state | [`Position`], [`Seekable`], [`Control`] |
 //! | commit | the moment at which state and positions become durable together | [`Flow::commit_every`] |
 //! | transaction | all that one message causes: visible at once and whole, or not at all | [`in_message`] |
+//! | policy | what becomes of a message when a handler fails on it | [`OnError`] |
+//! | update | changes a value by the one before, and loses no change of another | `Cache::update` |
+//! | lock | keeps keys for one message among those that lock them | `Cache::lock`, `Cache::lock_all` |
 //!
 //! # What it is not
 //!
@@ -72,9 +112,17 @@
 //!
 //! # Limits
 //!
-//! - Handlers of one source see its messages one after the other; parallel work is by source.
+//! - Messages of one partition are handled one after the other. Sources are read side by side, and so are the
+//!   partitions of one that says so ([`Seekable::concurrency`]); then two messages may change one key, which
+//!   `update` and `lock` are for.
+//! - A message that conflicts by `update` runs again, with its sinks: many that change one key at once are
+//!   faster under a `lock`. A message locks in one call.
+//! - Sinks outside of the store take outputs at least once.
 //! - A handler that blocks its thread holds up the other sources on that thread: wait with `.await`.
-//! - What a message writes is held in memory until it is done.
+//! - What a message writes is held in memory until it is done, and what is not yet committed until it is;
+//!   [`Flow::epoch_bytes`] bounds the latter.
+//! - 128 items from outside wait in a channel, and 1,024 changes from outside in a cache that has handlers.
+//! - What a pipe remembers is gone after a crash.
 //!
 //! # Features
 //!

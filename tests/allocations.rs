@@ -143,8 +143,18 @@ fn counted(run: impl FnOnce()) -> usize {
     ALLOCATIONS.get() - before
 }
 
+/// Items are kept for messages that may run again as long as the process has a store: here it has one
+/// throughout, whatever the other tests do.
+#[cfg(feature = "rocksdb")]
+fn with_a_store_open() {
+    static STORE: std::sync::OnceLock<slipstream::Store> = std::sync::OnceLock::new();
+    STORE.get_or_init(|| slipstream::Store::in_memory().unwrap());
+}
+
 /// What a flow allocates over some messages.
 fn of_messages(flow: Flow<App>, count: u64) -> usize {
+    #[cfg(feature = "rocksdb")]
+    with_a_store_open();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let app = Arc::new(App { numbers: Numbers(count), messages: Messages(count), factor: 3 });
     counted(|| {

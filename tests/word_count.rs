@@ -7,7 +7,7 @@ use std::{
     fs,
     path::Path,
     process::{Command, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 fn command(file: &Path, state: &Path) -> Command {
@@ -63,6 +63,31 @@ fn it_kills_itself_on_request_and_goes_on() {
     let longer = text() + "the end\n";
     fs::write(&file, &longer).unwrap();
     assert_eq!(run(&file, &state), expected(&longer));
+}
+
+#[test]
+fn a_last_line_without_an_end_counts_and_words_are_split_at_any_white_space() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, state) = (folder.path().join("words"), folder.path().join("state"));
+    fs::write(&file, "b  a\u{2003}b\r\n\n\tB b").unwrap();
+    for _ in 0..2 {
+        assert_eq!(run(&file, &state), "B 1\na 1\nb 3\n");
+    }
+}
+
+#[test]
+fn slow_waits_at_each_line_and_commits_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, state) = (folder.path().join("words"), folder.path().join("state"));
+    fs::write(&file, "word\n".repeat(500)).unwrap();
+    let began = Instant::now();
+    // In the middle of a chunk of messages.
+    let crashed = command(&file, &state).args(["--slow", "4000", "--crash-after", "100"]).output().unwrap();
+    assert!(!crashed.status.success());
+    assert!(began.elapsed() >= Duration::from_millis(400));
+    let left = command(&file, &state).args(["--crash-after", "480"]).output().unwrap();
+    assert!(left.status.success(), "more than 20 lines were committed, so 480 are not left");
+    assert_eq!(left.stdout, b"word 500\n");
 }
 
 #[test]

@@ -351,16 +351,15 @@ impl Commit {
             crash_point("flushed");
             // 3. On a thread of its own: it waits for the disk.
             let (writing, sync) = (store.clone(), self.settings.sync);
-            let written =
-                tokio::task::spawn_blocking(move || writing.write_frozen(&frozen, sync).map(|()| frozen));
-            let frozen = match written.await {
-                Ok(Ok(frozen)) => frozen,
-                Ok(Err(cause)) => return Err(Error::Commit { cause: cause.into() }),
-                Err(cause) => return Err(Error::Commit { cause: cause.into() }),
-            };
-            crash_point("written");
-            // 4. Readers find the rows in RocksDB.
-            store.thaw(frozen);
+            let written = tokio::task::spawn_blocking(move || {
+                writing.write_frozen(&frozen, sync)?;
+                crash_point("written");
+                // 4. Readers find the rows in RocksDB. Here too, since freeing many rows takes its time.
+                writing.thaw(frozen);
+                Ok::<_, StoreError>(())
+            });
+            let written = written.await.map_err(Into::into).and_then(|written| written.map_err(Into::into));
+            written.map_err(|cause| Error::Commit { cause })?;
             crash_point("thawed");
             // 5. What they know now is never more than the store has.
             for source in &self.told {

@@ -70,7 +70,7 @@ pub mod __private {
         handler::Context,
         key,
         output::{Emitted, ExactlyOne, Nothing, Whole, emits, emitted, gives, returns},
-        route::{Handled, Mountable, Outputting, Piping, Readable, Reading, Taking, handled},
+        route::{FromPipe, Handled, Mountable, Outputting, Piping, Readable, Reading, Taking, handled},
         sink::{SinkList, Sinks, Taken},
     };
 }

@@ -136,6 +136,16 @@ pub(crate) struct Savepoint {
 }
 
 impl Transaction {
+    /// That of a route whose handlers give to others in these places.
+    pub(crate) fn with_places(given: Given) -> Self {
+        Transaction {
+            #[cfg(feature = "rocksdb")]
+            staged: None,
+            #[cfg(feature = "rocksdb")]
+            locks: MessageLocks::None,
+            given,
+        }
+    }
     /// Forgets what the message has written, and lets go its locks.
     pub(crate) fn roll_back(&mut self) {
         self.roll_back_to(&Savepoint::default());

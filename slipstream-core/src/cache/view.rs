@@ -15,7 +15,8 @@
 use std::sync::Arc;
 
 use crate::store::{
-    Below, Bytes, Change, Direction, Found, Lent, Rows, Staged, StoreError, Table, Taken, step, visible,
+    Below, Bytes, Change, Direction, Found, Lent, Rows, Staged, StoreError, Table, Taken, last_past, step,
+    visible,
 };
 use crate::transaction::{self, Transaction};
 
@@ -65,19 +66,36 @@ pub(super) fn first<R>(
     read: impl FnOnce(&[u8], &[u8]) -> Result<R, StoreError>,
 ) -> Result<Option<R>, StoreError> {
     let epochs = table.store().layers();
-    let mut below = Below::new(Some(Lent::new(table).map_err(|error| table.error(&error))?));
+    let mut below = Below::new(None);
     let taken = transaction::with(|tx| {
         let own = own(tx, table).map(|own| &**own);
-        let (active, closing) = epochs.as_ref().map_or((None, None), |epochs| epochs.both());
-        let mut layers = [Rows::none(); MOST_LAYERS];
-        let mut count = 0;
-        for (place, layer) in layers.iter_mut().zip([own, active, closing].into_iter().flatten()) {
-            *place = layer;
-            count += 1;
+        let mut few = [Rows::none(); FEW_LAYERS];
+        let many: Vec<&Rows>;
+        let layers = match epochs.as_ref().map_or(Some([None, None]), |epochs| epochs.both()) {
+            Some([active, closing]) => {
+                let mut count = 0;
+                for (place, layer) in few.iter_mut().zip([own, active, closing].into_iter().flatten()) {
+                    *place = layer;
+                    count += 1;
+                }
+                few.get(..count).unwrap_or_default()
+            }
+            None => {
+                let published = epochs.iter().flat_map(|epochs| epochs.newest_first());
+                many = own.into_iter().chain(published.map(|layer| &**layer)).collect();
+                &many
+            }
+        };
+        let (layers, hidden) = visible(layers, table.id());
+        let is_past =
+            |key: &[u8]| epochs.as_ref().is_some_and(|epochs| epochs.is_past(table.store(), table.id(), key));
+        if direction == Direction::Backward
+            && let Some(last) = last_past(layers, from, to, is_past)
+        {
+            return Ok(Some(last));
         }
-        let (layers, hidden) = visible(layers.get(..count).unwrap_or_default(), table.id());
-        if hidden {
-            below.hide();
+        if !hidden {
+            below = Below::new(Some(Lent::new(table)?));
         }
         step(layers, &mut below, from, to, direction)
     });
@@ -90,8 +108,8 @@ pub(super) fn first<R>(
     }
 }
 
-/// The message's own, the active one, the closing one.
-const MOST_LAYERS: usize = 3;
+/// The message's own, the active one, the closing one: all there are, unless iterators have made tiers.
+const FEW_LAYERS: usize = 3;
 
 /// Sets a row; `None` deletes it.
 pub(super) fn set(table: &Table, key: &[u8], value: Option<&[u8]>) -> Result<(), StoreError> {

@@ -29,7 +29,7 @@ use std::{
     marker::PhantomData,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     task::{Context, Poll, ready},
     time::{Duration, Instant},
     vec::Drain,
@@ -53,12 +53,6 @@ pub(crate) struct Shared {
 }
 
 impl Drive {
-    /// Whether another message may begin.
-    #[inline]
-    fn may_begin(&self, gate: &Gate) -> bool {
-        !self.shared.stop.is_set() && !self.shared.commit.is_full() && self.control.state() == gate.state
-    }
-
     /// Waits until another message may begin, or the flow is to stop.
     #[inline]
     async fn settle(&self, gate: &mut Gate, as_of: u64) {
@@ -88,7 +82,8 @@ impl Drive {
     }
 
     /// Makes visible what the message has written, and moves the source's position past it.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "as for `Alone::begin`")]
     fn publish(&self, position: Option<Position>) -> Result<Published, BoxError> {
         if position.is_none() && !transaction::is_touched() {
             return Ok(Published::Whole);
@@ -291,7 +286,7 @@ pub(super) struct InHand<I, T: Turns<I>> {
 
 impl<I, T: Turns<I>> InHand<I, T> {
     fn new(turns: T) -> Self {
-        let transaction = Transaction { given: turns.given(), ..Transaction::default() };
+        let transaction = Transaction::with_places(turns.given());
         InHand {
             turns,
             transaction: Some(Box::new(transaction)),
@@ -311,13 +306,17 @@ impl<I, T: Turns<I>> InHand<I, T> {
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
         let mut partition = self.partition;
+        // By reference, so that no pointer is followed twice for each message.
+        let (stop, commit, control) = (&*drive.shared.stop, &drive.shared.commit, &drive.control);
+        let now = control.state_now();
+        let may_begin = || !stop.is_set() && !commit.is_full() && now.load(Ordering::Relaxed) == gate.state;
         let polled = self.poll(|turns, begun| {
             if *begun {
                 ready!(turns.go_on(cx))?;
                 *begun = false;
                 publish(turns, drive, if POSITIONS { left.position() } else { None })?;
             }
-            while drive.may_begin(gate)
+            while may_begin()
                 && (POSITIONS || !turns.have_ended())
                 && let Some(item) = left.items.next()
             {
@@ -435,7 +434,8 @@ impl<I, T: Turns<I>> Drop for InHand<I, T> {
 }
 
 /// A fault if the store refuses what the message has written.
-#[inline]
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "as for `Alone::begin`")]
 fn publish<I>(turns: &impl Turns<I>, drive: &Drive, position: Option<Position>) -> Result<(), Fault> {
     match drive.publish(position) {
         Ok(Published::Whole) => Ok(()),

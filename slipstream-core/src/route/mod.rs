@@ -29,6 +29,7 @@ use crate::{
     BoxError, FromItem,
     error::{Error, panic_message},
     given::Receives,
+    once::{Never, Refuted},
     opaque::opaque_debug,
     pipe::{Items, Pipes, chain, pipe},
     sink::Flush,
@@ -100,6 +101,7 @@ impl<C> Routes<'_, C> {
     }
 
     /// The routes, by the numbers of their sources, and the sinks to flush.
+    #[allow(clippy::type_complexity, reason = "two lists")]
     pub(crate) fn over(mut self, context: &Arc<C>) -> (Vec<Box<dyn Ready>>, Vec<Arc<dyn Flush>>) {
         let inner: Inside<C> = self.routes.iter_mut().filter_map(|(_, route)| route.inner()).collect();
         let over =
@@ -161,6 +163,33 @@ pub trait Mount<C> {
     fn mount<'c>(context: &'c C, routes: &mut Routes<'c, C>) -> Result<(), BoxError>;
 }
 
+/// What a pipe may give, asked for once (see `once.rs`).
+#[diagnostic::on_unimplemented(
+    message = "a pipe cannot give `{Self}`, since it is not `Clone`",
+    label = "gives what is not `Clone`",
+    note = "a message may run again, and what its pipe gave with it: derive `Clone`, or put it into an `Arc`"
+)]
+pub trait FromPipe<X> {
+    /// `S` itself.
+    type To<S>;
+    /// Itself.
+    fn to<S>(step: S) -> Self::To<S>;
+}
+
+impl<J: Clone> FromPipe<()> for J {
+    type To<S> = S;
+    fn to<S>(step: S) -> S {
+        step
+    }
+}
+
+impl<J: Refuted> FromPipe<Never> for J {
+    type To<S> = S;
+    fn to<S>(step: S) -> S {
+        step
+    }
+}
+
 /// A source of `I` that a handler is about to read.
 #[must_use = "a source without a handler is not read"]
 pub struct Reading<'r, C, I> {
@@ -172,12 +201,12 @@ pub struct Reading<'r, C, I> {
 
 impl<'r, C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> Reading<'r, C, I> {
     /// The handler reads what `function` makes of the source's stream.
-    pub fn pipe<F, S>(self, function: F) -> Piping<'r, C, I, S::Item>
+    pub fn pipe<F, S, X>(self, function: F) -> <S::Item as FromPipe<X>>::To<Piping<'r, C, I, S::Item>>
     where
         F: Fn(Items<I>) -> S + Send + Sync + 'static,
-        S: Stream<Item: Clone> + Send + 'static,
+        S: Stream<Item: FromPipe<X>> + Send + 'static,
     {
-        self.through(pipe(function))
+        S::Item::to(self.through(pipe(function)))
     }
 
     pub(crate) fn through<J>(self, pipes: Pipes<I, J>) -> Piping<'r, C, I, J> {
@@ -235,12 +264,12 @@ where
     J: Clone + Send + 'static,
 {
     /// One more pipe, after those before.
-    pub fn pipe<F, S>(self, function: F) -> Piping<'r, C, I, S::Item>
+    pub fn pipe<F, S, X>(self, function: F) -> <S::Item as FromPipe<X>>::To<Piping<'r, C, I, S::Item>>
     where
         F: Fn(Items<J>) -> S + Send + Sync + 'static,
-        S: Stream<Item: Clone> + Send + 'static,
+        S: Stream<Item: FromPipe<X>> + Send + 'static,
     {
-        Piping { source: self.source, pipes: chain(self.pipes, pipe(function)) }
+        S::Item::to(Piping { source: self.source, pipes: chain(self.pipes, pipe(function)) })
     }
 
     /// The handler takes an `M`.

@@ -17,22 +17,25 @@ use crate::{
 use futures::{FutureExt, future::BoxFuture};
 use std::{
     collections::HashMap,
-    future::{Future, poll_fn},
+    future::poll_fn,
     sync::Arc,
     task::{Context, Poll, ready},
 };
 use tokio::sync::mpsc;
+
+/// The work of dealing out, and what it is dealt out to.
+type Split<I> = (BoxFuture<'static, Result<(), Fault>>, Vec<Box<dyn Feed<I>>>);
 
 /// Deals the messages of a feed out to so many others, by partition.
 pub(super) fn split<I: Clone + Send + 'static>(
     feed: Box<dyn Feed<I>>,
     workers: usize,
     shared: Arc<Shared>,
-) -> (impl Future<Output = Result<(), Fault>> + Send, Vec<Box<dyn Feed<I>>>) {
+) -> Split<I> {
     // One, since a chunk is enough to work on while the next is being read.
     let (senders, feeds): (Vec<_>, Vec<_>) = (0..workers).map(|_| mpsc::channel(1)).unzip();
     let feeds = feeds.into_iter().map(|chunks| Box::new(Dealt { chunks, kept: Kept::new() }) as _);
-    (deal(feed, senders, shared), feeds.collect())
+    (deal(feed, senders, shared).boxed(), feeds.collect())
 }
 
 async fn deal<I: Send>(

@@ -89,6 +89,8 @@ struct TurnOf<'a, C, H, P, T, K, Call, Calling, Deliver, Delivering> {
     staged: usize,
     deliver: Deliver,
     delivering: Place<Delivering>,
+    /// Whether the handler's policy may call it again, so that `kept` is of use.
+    mends: bool,
     kept: Before<T>,
 }
 
@@ -120,6 +122,7 @@ where
         staged: 0,
         deliver: move |outputs| send_each(&handled.sinks, outputs),
         delivering: Place::empty(),
+        mends: handled.on_error.mends(),
         kept: Before { savepoint: Savepoint::default(), outputs: Vec::new(), failures: 0 },
     }
 }
@@ -137,9 +140,10 @@ where
     Deliver: Fn(Vec<T>) -> Delivering + Send,
     Delivering: Future<Output = (Vec<T>, Result<(), BoxError>)> + Send,
 {
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "as for the caller, `Alone::begin`")]
     fn begin(&mut self, item: H::Item, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
-        if self.handled.on_error.mends() {
+        if self.mends {
             self.remember();
         }
         let out = self.handled.way.emitter(&mut self.outputs);
@@ -164,7 +168,7 @@ where
 
     fn failed(&mut self, fault: &FaultOf) -> Verdict {
         let policy = self.handled.on_error;
-        if !policy.mends() {
+        if !self.mends {
             return Verdict::Stop;
         }
         // What could not be taken for an item has not been begun with.
@@ -187,13 +191,13 @@ where
     }
 
     fn mends(&self) -> bool {
-        self.handled.on_error.mends()
+        self.mends
     }
 
     #[inline]
     fn deliver(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         let Complete { sinks, name, .. } = self.handled;
-        if !self.kept.outputs.is_empty() {
+        if self.mends {
             self.with_those_before();
         }
         let sent = if K::WAIT {
@@ -238,7 +242,8 @@ where
     Calling: Future,
 {
     /// Takes what the handler has returned: its outputs, into the sinks inside.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "as for the caller, `begin`")]
     fn take(&mut self, returned: H::Output) -> Result<(), Fault> {
         let Complete { way, sinks, name, .. } = self.handled;
         way.give(returned, &mut self.outputs).map_err(|error| FaultOf::new(name, Cause::Handler(error)))?;
@@ -246,7 +251,11 @@ where
         let staged = fresh.iter().try_for_each(|output| sinks.stage(output));
         staged.map_err(|error| FaultOf::new(name, Cause::Sink(error)))?;
         self.staged = self.outputs.len();
-        self.kept.failures = 0;
+        if self.mends {
+            self.kept.failures = 0;
+            // Let go, since rows that are shared are copied when the next is written or all are published.
+            self.kept.savepoint = Savepoint::default();
+        }
         Ok(())
     }
 
@@ -273,6 +282,7 @@ where
     }
 
     /// All outputs of the message, in order.
+    #[cold]
     fn with_those_before(&mut self) {
         self.kept.outputs.append(&mut self.outputs);
         std::mem::swap(&mut self.kept.outputs, &mut self.outputs);

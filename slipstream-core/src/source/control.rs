@@ -162,10 +162,16 @@ impl Control {
         }
     }
 
-    /// Another number after each pause, resume and seek: one load, to be asked for each message.
+    /// Another number after each pause, resume and seek.
     #[inline]
     pub(crate) fn state(&self) -> u64 {
         self.inner.state.load(Ordering::Relaxed)
+    }
+
+    /// The same, to be looked at for each message.
+    #[inline]
+    pub(crate) fn state_now(&self) -> &AtomicU64 {
+        &self.inner.state
     }
 
     /// The partitions that were sought after the state was `as_of`: a message of one of them that was fetched

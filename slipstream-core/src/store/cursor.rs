@@ -36,7 +36,7 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    fn open(db: &Arc<Database>, from: &[u8], to: &[u8]) -> Self {
+    pub(super) fn open(db: &Arc<Database>, from: &[u8], to: &[u8]) -> Self {
         // Read before the cursor is made: it may see more than this says, never less.
         let seen = db.latest_sequence_number();
         let iterator = Owned::new(Arc::clone(db), |db| db.raw_iterator_opt(options::cursor(from, to)));

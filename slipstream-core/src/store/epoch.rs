@@ -17,7 +17,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use super::known::Known;
 use super::rows::{Found, Rows};
+use super::tiers::Tiers;
 use super::{Read, Store, StoreError, identity, options, positions};
 use crate::position::{Position, Positions};
 
@@ -27,32 +29,47 @@ pub(crate) type Place = (u32, i32);
 /// The layers of a store in front of RocksDB, newest first.
 #[derive(Debug, Default)]
 pub(crate) struct Layers {
-    active: Arc<Rows>,
-    closing: Option<Arc<Rows>>,
+    active: Tiers,
+    closing: Option<Tiers>,
     /// Of the messages published in the active layer, the last of each partition.
     moved: BTreeMap<Place, Position>,
     /// The same of the closing one.
     moved_closing: BTreeMap<Place, Position>,
     /// By the numbers that the flow gave them.
     sources: Vec<Arc<str>>,
+    /// What is in RocksDB, since the last commit.
+    known: Known,
     /// Why nothing more may be published: a commit has failed, and RocksDB holds the last good one.
     failed: bool,
 }
 
 impl Layers {
-    /// The active and the closing one, where they have anything.
+    /// The active and the closing one, where they have anything; `None` where one of them is in several
+    /// tiers.
     #[inline]
-    pub(crate) fn both(&self) -> (Option<&Rows>, Option<&Rows>) {
-        let active = (!self.active.is_empty()).then_some(&*self.active);
-        (active, self.closing.as_deref())
+    pub(crate) fn both(&self) -> Option<[Option<&Rows>; 2]> {
+        let active = self.active.only()?;
+        let closing = match &self.closing {
+            Some(closing) => Some(closing.only()?),
+            None => None,
+        };
+        Some([(!active.is_empty()).then_some(active), closing])
     }
+    /// All of them, the newest first.
     pub(crate) fn newest_first(&self) -> impl Iterator<Item = &Arc<Rows>> {
-        std::iter::once(&self.active).chain(&self.closing)
+        let closing = self.closing.iter().flat_map(Tiers::newest_first);
+        self.active.newest_first().chain(closing)
+    }
+    /// Whether a row of these layers is known to be the last of its cache, or the last but for others in
+    /// these layers.
+    #[inline]
+    pub(crate) fn is_past(&self, store: &Store, cache: u32, key: &[u8]) -> bool {
+        self.known.is_past(store, cache, key)
     }
     #[inline]
     pub(crate) fn find(&self, key: &[u8]) -> Found {
-        match (self.active.get(key), &self.closing) {
-            (Found::Nothing, Some(closing)) => closing.get(key),
+        match (self.active.find(key), &self.closing) {
+            (Found::Nothing, Some(closing)) => closing.find(key),
             (found, _) => found,
         }
     }
@@ -68,8 +85,9 @@ pub(super) struct Epochs {
     /// About how many bytes of rows the active layer has.
     active_bytes: AtomicUsize,
     layers: RwLock<Layers>,
-    /// Held while a batch is written: a flow that was dropped may still be at it.
-    writing: Mutex<()>,
+    /// Held while a batch is written: a flow that was dropped may still be at it. What is known then is for
+    /// the readers when the closing layer is dropped.
+    writing: Mutex<Known>,
     /// Counts down to the write that fails: the seam of tests.
     #[cfg(test)]
     writes_left: AtomicUsize,
@@ -81,7 +99,7 @@ pub(super) struct Epochs {
 /// What a commit has taken out of the active layer, until it is written.
 #[derive(Debug)]
 pub(crate) struct Frozen {
-    rows: Arc<Rows>,
+    rows: Tiers,
     /// Apart from the rows, which an iterator may be looking at.
     positions: Rows,
     turn: TurnNumber,
@@ -130,7 +148,8 @@ impl Store {
         }
         debug_assert!(layers.moved.is_empty() && layers.closing.is_none(), "all messages are committed");
         if !layers.active.is_empty() {
-            self.write_layers(&[&layers.active], sync)?;
+            let active: Vec<&Rows> = layers.active.newest_first().rev().map(|rows| &**rows).collect();
+            self.write_layers(&active, sync)?;
         }
         self.end(&mut layers);
         Ok(())
@@ -215,7 +234,7 @@ impl Store {
             return self.write_rows(&rows).map(|()| true);
         }
         if !rows.is_empty() {
-            Arc::make_mut(&mut layers.active).take_over(rows);
+            layers.active.change().take_over(rows);
             self.inner.epochs.active_bytes.fetch_add(bytes, Ordering::Relaxed);
         }
         if let Some((place, position)) = moved {
@@ -247,7 +266,7 @@ impl Store {
         if !self.is_running() {
             return direct();
         }
-        change(Arc::make_mut(&mut layers.active));
+        change(layers.active.change());
         self.inner.epochs.active_bytes.fetch_add(bytes + ROW_BYTES, Ordering::Relaxed);
         Ok(())
     }
@@ -311,17 +330,22 @@ impl Store {
             }
         }
         layers.moved_closing = moved;
-        layers.closing = Some(Arc::clone(&rows));
+        layers.closing = Some(rows.clone());
         Some(Frozen { rows, positions, turn: self.inner.epochs.turn.load(Ordering::Relaxed) })
     }
 
     /// Second step: one batch, which RocksDB has whole or not at all. It may block on the disk.
     pub(crate) fn write_frozen(&self, frozen: &Frozen, sync: bool) -> Result<(), StoreError> {
-        let _writing = self.inner.epochs.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.inner.epochs.writing.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.is_turn(frozen.turn) {
             return Err(StoreError::CommitFailed { path: self.name() });
         }
-        self.write_layers(&[&frozen.rows, &frozen.positions], sync)
+        let before = self.db().latest_sequence_number();
+        let rows = || frozen.rows.newest_first().rev().map(|rows| &**rows);
+        let layers: Vec<&Rows> = rows().chain([&frozen.positions]).collect();
+        let changes = self.write_layers(&layers, sync)?;
+        known.learn(self, rows(), before, changes);
+        Ok(())
     }
 
     /// Before the first message of a flow: whose the store is from now on, and where sources begin. It may
@@ -347,11 +371,12 @@ impl Store {
                 positions::set_next(&mut rows, source, partition, next, check);
             }
         }
-        if rows.is_empty() { Ok(()) } else { self.write_layers(&[&rows], sync) }
+        if rows.is_empty() { Ok(()) } else { self.write_layers(&[&rows], sync).map(|_| ()) }
     }
 
-    /// Writes a commit, which gets the next number. The caller holds the lock of writing.
-    fn write_layers(&self, layers: &[&Rows], sync: bool) -> Result<(), StoreError> {
+    /// Writes a commit, its layers oldest first, which gets the next number, and answers how many changes it has made. The caller
+    /// holds the lock of writing.
+    fn write_layers(&self, layers: &[&Rows], sync: bool) -> Result<u64, StoreError> {
         #[cfg(test)]
         if self.inner.epochs.writes_left.fetch_sub(1, Ordering::Relaxed) == 1 {
             return Err(StoreError::NoSpace { path: self.name() });
@@ -361,18 +386,22 @@ impl Store {
         let epoch = self.epoch() + 1;
         let numbered = identity::numbered(epoch);
         let layers: Vec<&Rows> = layers.iter().copied().chain([&numbered]).collect();
-        self.write_with(super::staged::batch(&layers), &options)?;
+        let batch = super::staged::batch(&layers);
+        let changes = batch.len() as u64;
+        self.write_with(batch, &options)?;
         self.inner.epoch.store(epoch, Ordering::Release);
-        Ok(())
+        Ok(changes)
     }
 
     /// Last step: the closing layer is gone, since RocksDB has its rows.
     pub(crate) fn thaw(&self, frozen: Frozen) {
+        let known = self.inner.epochs.writing.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut layers = self.layers_mut();
         // What closes now may be of another flow, if this one was dropped since.
         if !self.is_turn(frozen.turn) {
             return;
         }
+        layers.known = known;
         let closed = (layers.closing.take(), std::mem::take(&mut layers.moved_closing));
         drop(layers);
         // The maps may be large: they are freed outside of the lock.

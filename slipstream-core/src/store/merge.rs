@@ -65,11 +65,6 @@ impl<T: Deref<Target = Table>> Below<T> {
         Self { cursor, stands: Stands::Anywhere }
     }
 
-    /// Leaves the database's rows out.
-    pub(crate) fn hide(&mut self) {
-        self.cursor = None;
-    }
-
     /// The row of [`Taken::Below`], until the next step.
     pub(crate) fn row(&self) -> Option<(&[u8], &[u8])> {
         self.cursor.as_ref()?.get()?.row()
@@ -147,6 +142,21 @@ pub(crate) fn step<L: Deref<Target = Rows>, T: Deref<Target = Table>>(
         }
     }
     Ok(None)
+}
+
+/// The last row of any layer in the range, where the database has none past it, so that it need not be
+/// asked. Narrows the range as [`step`] does.
+#[inline]
+pub(crate) fn last_past<L: Deref<Target = Rows>>(
+    layers: &[L],
+    from: &[u8],
+    to: &mut Vec<u8>,
+    is_past: impl FnOnce(&[u8]) -> bool,
+) -> Option<Taken> {
+    let (key, value) = newest(layers, from, to, Direction::Backward)?;
+    let value = value.filter(|_| is_past(key))?;
+    narrow(&mut Vec::new(), to, key, Direction::Backward);
+    Some(Taken::Above(key.clone(), value.clone()))
 }
 
 /// The first row of any layer in this direction; of equal keys, that of the newest layer.

@@ -26,6 +26,7 @@ mod epoch;
 mod error;
 mod format;
 mod identity;
+mod known;
 mod locks;
 mod merge;
 mod open;
@@ -36,6 +37,7 @@ mod rows;
 mod scratch;
 mod staged;
 mod table;
+mod tiers;
 
 #[cfg(test)]
 mod tests;
@@ -62,7 +64,7 @@ pub use error::StoreError;
 pub use format::ValueFormat;
 pub use identity::{StoreId, StoreIdError};
 pub(crate) use locks::HeldLock;
-pub(crate) use merge::{Below, Direction, Taken, step, visible};
+pub(crate) use merge::{Below, Direction, Taken, last_past, step, visible};
 pub(crate) use reads::Read;
 pub(crate) use rows::{Found, Rows};
 pub(crate) use scratch::Scratch;

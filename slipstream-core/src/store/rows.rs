@@ -107,6 +107,18 @@ impl Rows {
         (**key >= *from).then_some((key, value.as_ref()))
     }
 
+    /// The greatest key of each cache that has rows here, deletions included.
+    pub(crate) fn greatest(&self) -> impl Iterator<Item = (u32, &Bytes)> {
+        let mut last = self.rows.last_key_value();
+        std::iter::from_fn(move || {
+            let (key, _) = last?;
+            let cache = table_of(key);
+            let before = (Bound::Unbounded, Bound::Excluded(&cache.to_be_bytes()[..]));
+            last = self.rows.range::<[u8], _>(before).next_back();
+            Some((cache, key))
+        })
+    }
+
     /// All rows in key order, deletions included.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Bytes, Option<&Bytes>)> {
         self.rows.iter().map(|(key, value)| (key, value.as_ref()))
@@ -126,5 +138,10 @@ impl Rows {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.cleared.is_empty()
+    }
+
+    /// How many rows there are, deletions included.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
     }
 }

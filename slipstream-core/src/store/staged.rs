@@ -114,21 +114,23 @@ pub(crate) struct StagedThen {
     reads: usize,
 }
 
-/// All rows of these layers, of which none hides another's, as one batch.
+/// All rows of these layers, the oldest first, as one batch.
 pub(super) fn batch(layers: &[&Rows]) -> WriteBatch {
     let rows = || layers.iter().flat_map(|layer| layer.iter());
     let bytes: usize =
         rows().map(|(key, value)| key.len() + value.map_or(0, |value| value.len()) + ROW_BYTES).sum();
     let mut batch = WriteBatch::with_capacity_bytes(BATCH_BYTES + bytes);
-    // First, since a range deletion hides what the batch has written before it.
-    for cache in layers.iter().flat_map(|layer| layer.cleared()) {
-        let from: [u8; ID_BYTES] = cache.to_be_bytes();
-        batch.delete_range(from, cache.saturating_add(1).to_be_bytes());
-    }
-    for (key, value) in rows() {
-        match value {
-            Some(value) => batch.put(key, value),
-            None => batch.delete(key),
+    for layer in layers {
+        // First, since a range deletion hides what the batch has written before it.
+        for cache in layer.cleared() {
+            let from: [u8; ID_BYTES] = cache.to_be_bytes();
+            batch.delete_range(from, cache.saturating_add(1).to_be_bytes());
+        }
+        for (key, value) in layer.iter() {
+            match value {
+                Some(value) => batch.put(key, value),
+                None => batch.delete(key),
+            }
         }
     }
     batch

@@ -42,10 +42,7 @@ fn check(store: &Store, database: &BTreeMap<u8, u8>, layers: &[Layer], ends: &[b
         above.insert(0, Arc::new(rows));
     }
     let (seen, hidden) = visible(&above, table.id());
-    let mut below = Below::new(Some(Lent::new(&*table).unwrap()));
-    if hidden {
-        below.hide();
-    }
+    let mut below = Below::new((!hidden).then(|| Lent::new(&*table).unwrap()));
     let (mut from, mut to) = (table.first_key().to_vec(), table.end_key().to_vec());
     let mut ends = ends.iter().map(|back| if *back { Direction::Backward } else { Direction::Forward });
     let mut expected = expected.into_iter();
