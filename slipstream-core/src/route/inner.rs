@@ -76,8 +76,8 @@ struct Receiving<'a, I> {
     receives: &'a dyn Receiver<I>,
     /// Received, and no handler has begun.
     raw: Box<dyn Queue>,
-    /// Being handled, the newest last.
-    items: Vec<I>,
+    /// Being handled, the newest last; `None` for one of which no item can be made, which is the last of `raw`.
+    items: Vec<Option<I>>,
     turns: Vec<Box<dyn Turn<I> + 'a>>,
 }
 
@@ -93,13 +93,19 @@ impl<I: Clone + Send> Within for Receiving<'_, I> {
     }
     fn begin(&mut self, handler: usize, retries: bool, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         if handler == 0 && !retries {
-            match self.receives.item(self.raw.as_any()) {
-                Some(Ok(item)) => self.items.push(item),
-                Some(Err(error)) => return Poll::Ready(Err(FaultOf::new(self.name(0), Cause::Item(error)))),
-                None => return Poll::Ready(Ok(())),
+            self.items.push(None);
+        }
+        let Some(item) = self.items.last_mut() else { return Poll::Ready(Ok(())) };
+        if item.is_none() {
+            match self.receives.item(self.raw.as_any()).transpose() {
+                Ok(made) => *item = made,
+                // Each of its handlers fails, as often as it is called.
+                Err(error) => {
+                    return Poll::Ready(Err(FaultOf::new(self.name(handler), Cause::Item(error))));
+                }
             }
         }
-        let (Some(turn), item) = (self.turns.get_mut(handler), self.items.last().cloned()) else {
+        let (Some(turn), item) = (self.turns.get_mut(handler), item.clone()) else {
             return Poll::Ready(Ok(()));
         };
         match item {
@@ -115,7 +121,9 @@ impl<I: Clone + Send> Within for Receiving<'_, I> {
         self.turns.get_mut(handler).map_or(Poll::Ready(Ok(())), |turn| turn.again(None, cx))
     }
     fn drop_item(&mut self) {
-        self.items.pop();
+        if let Some(None) = self.items.pop() {
+            self.raw.drop_last();
+        }
     }
     fn deliver(&mut self, handler: usize, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         self.turns.get_mut(handler).map_or(Poll::Ready(Ok(())), |turn| turn.deliver(cx))
