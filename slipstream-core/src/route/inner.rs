@@ -95,8 +95,7 @@ impl<I: Clone + Send> Within for Receiving<'_, I> {
         if handler == 0 && !retries {
             self.items.push(None);
         }
-        let Some(item) = self.items.last_mut() else { return Poll::Ready(Ok(())) };
-        if item.is_none() {
+        if let Some(item @ None) = self.items.last_mut() {
             match self.receives.item(self.raw.as_any()).transpose() {
                 Ok(made) => *item = made,
                 // Each of its handlers fails, as often as it is called.
@@ -105,9 +104,9 @@ impl<I: Clone + Send> Within for Receiving<'_, I> {
                 }
             }
         }
-        let (Some(turn), item) = (self.turns.get_mut(handler), item.clone()) else {
-            return Poll::Ready(Ok(()));
-        };
+        // What a pipe had of itself has no item here.
+        let item = self.items.last().cloned().flatten();
+        let Some(turn) = self.turns.get_mut(handler) else { return Poll::Ready(Ok(())) };
         match item {
             _ if retries => turn.retry(item, cx),
             Some(item) => turn.begin(item, cx),
