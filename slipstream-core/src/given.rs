@@ -83,6 +83,7 @@ impl Given {
     }
 
     /// Whether a handler of the flow reads what is given to it.
+    #[cfg_attr(not(feature = "rocksdb"), allow(dead_code, reason = "a channel gives without asking"))]
     #[inline]
     pub(crate) fn is_read(&self, id: ReceiverId) -> bool {
         self.receivers.iter().any(|(known, _)| *known == id)

@@ -136,6 +136,16 @@ pub(crate) struct Savepoint {
 }
 
 impl Transaction {
+    /// One that has done nothing, with places for what is given in it.
+    pub(crate) fn new(given: Given) -> Self {
+        Transaction {
+            #[cfg(feature = "rocksdb")]
+            staged: None,
+            given,
+            #[cfg(feature = "rocksdb")]
+            locks: MessageLocks::None,
+        }
+    }
     /// Forgets what the message has written, and lets go its locks.
     pub(crate) fn roll_back(&mut self) {
         self.roll_back_to(&Savepoint::default());

@@ -16,6 +16,8 @@ use std::{fmt, sync::Arc};
 /// Stops a flow, or makes it commit: what [`Flow::handle`](crate::Flow::handle) gives.
 ///
 /// ```
+/// # #[cfg(not(feature = "rocksdb"))] fn main() {}
+/// # #[cfg(feature = "rocksdb")]
 /// use slipstream_core::{Flow, Store, interval, source};
 /// use std::time::Duration;
 ///

@@ -286,7 +286,7 @@ pub(super) struct InHand<I, T: Turns<I>> {
 
 impl<I, T: Turns<I>> InHand<I, T> {
     fn new(turns: T) -> Self {
-        let transaction = Transaction { given: turns.given(), ..Transaction::default() };
+        let transaction = Transaction::new(turns.given());
         InHand {
             turns,
             transaction: Some(Box::new(transaction)),
