@@ -347,7 +347,7 @@ impl Commit {
             let Some(frozen) = frozen else { return Ok(()) };
             crash_point("frozen");
             // 2. What was sent to the outside is there before the positions pass it.
-            self.demand.flushing(flush(sinks)).await?;
+            self.demand.within(flush(sinks)).await?;
             crash_point("flushed");
             // 3. On a thread of its own: it waits for the disk.
             let (writing, sync) = (store.clone(), self.settings.sync);
@@ -362,10 +362,13 @@ impl Commit {
             written.map_err(|cause| Error::Commit { cause })?;
             crash_point("thawed");
             // 5. What they know now is never more than the store has.
-            for source in &self.told {
-                source.tell(self.flow.as_deref(), store).await?;
-            }
-            return Ok(());
+            let tell = async {
+                for source in &self.told {
+                    source.tell(self.flow.as_deref(), store).await?;
+                }
+                Ok(())
+            };
+            return self.demand.within(tell).await;
         }
         let _ = sinks;
         Ok(())
@@ -388,7 +391,7 @@ impl Commit {
         };
         self.demand.ended(&committed);
         // Also those of messages that wrote nothing to a store.
-        committed.and(self.demand.flushing(flush(sinks)).await)
+        committed.and(self.demand.within(flush(sinks)).await)
     }
 
     #[cfg(feature = "rocksdb")]
