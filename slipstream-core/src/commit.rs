@@ -263,6 +263,7 @@ impl Commit {
             return Err(StoreError::CommitFailed { path: store.name() }.into());
         }
         let turn = store.begin_epochs(self.sources.clone())?;
+        store.set_most_bytes(self.settings.memory_bytes);
         self.due.notify_one();
         Ok(self.store.get_or_init(|| (store.clone(), turn)))
     }
@@ -309,6 +310,7 @@ impl Commit {
             tokio::select! {
                 () = self.interval() => {}
                 () = self.due.notified() => {}
+                () = self.past_bytes() => {}
                 () = self.demand.asked() => {}
                 _ = &mut ended => return Ok(()),
             }
@@ -325,6 +327,15 @@ impl Commit {
             true => tokio::time::sleep(self.settings.every).await,
             false => std::future::pending().await,
         }
+    }
+
+    /// Waits until what is written from outside of messages is past the bound of memory.
+    async fn past_bytes(&self) {
+        #[cfg(feature = "rocksdb")]
+        if let Some((store, _)) = self.store.get() {
+            return store.past_bytes().await;
+        }
+        std::future::pending::<()>().await;
     }
 
     /// One commit, if anything was published, for all who have asked before.
