@@ -229,6 +229,14 @@ pub(crate) async fn drive<I: Send>(
                 }
             }
             Next::End => {
+                drive.settle(&mut gate, as_of).await;
+                if stop.is_set() {
+                    return Ok(());
+                }
+                // Whoever has held it, or has handled its last message, may have sought in it.
+                if !drive.control.sought_since(chunk.as_of).is_empty() {
+                    continue;
+                }
                 return match message.during(|turns, _| turns.end())? {
                     true => unasked(&mut message, feed, drive).await,
                     false => Ok(()),

@@ -94,7 +94,6 @@ impl<I: Send, M, F: Fn(I) -> Result<M, BoxError> + Sync> Feed<M> for Taken<'_, I
             return Poll::Ready(Err(fault));
         }
         ready!(self.feed.poll_chunk(&mut self.chunk, cx))?;
-        chunk.as_of = self.chunk.as_of;
         chunk.positions.append(&mut self.chunk.positions);
         chunk.as_of = self.chunk.as_of;
         for item in self.chunk.items.drain(..) {
