@@ -33,7 +33,7 @@ pub(crate) trait Receiver<I>: Send + Sync {
     fn queue(&self) -> Box<dyn Queue>;
     /// Takes the last of such a place as it is into another.
     fn take_last(&self, from: &mut dyn Any, to: &mut dyn Any);
-    /// Makes an item of the last of such a place.
+    /// Makes an item of the last of such a place, which it takes if that can be.
     fn item(&self, of: &mut dyn Any) -> Option<Result<I, BoxError>>;
 }
 

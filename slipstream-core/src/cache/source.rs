@@ -86,8 +86,12 @@ impl<K: Key, V: DeserializeOwned> Receiver<(K, Option<V>)> for Rows<fn() -> (K, 
         }
     }
     fn item(&self, of: &mut dyn Any) -> Option<Result<(K, Option<V>), BoxError>> {
-        let change = of.downcast_mut::<Vec<Change>>()?.pop()?;
-        Some(read(&self.table, &change))
+        let changes = of.downcast_mut::<Vec<Change>>()?;
+        let item = read(&self.table, changes.last()?);
+        if item.is_ok() {
+            changes.pop();
+        }
+        Some(item)
     }
 }
 

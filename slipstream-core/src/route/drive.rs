@@ -393,6 +393,10 @@ impl<I, T: Turns<I>> InHand<I, T> {
             self.roll_back();
             return Some((Mend::Again, Duration::ZERO));
         }
+        // No handler has failed, so no handler's policy is asked.
+        if matches!(fault.cause, Cause::Publish(_)) {
+            return None;
+        }
         match self.during(|turns, _| turns.failed(fault)) {
             Ok(Verdict::Skip) => Some((Mend::Skip, Duration::ZERO)),
             Ok(Verdict::Retry(after)) => Some((Mend::Retry, after)),
