@@ -46,6 +46,9 @@ const ROOM: usize = 128;
 /// reads channels and caches alone, when it is [closed](Channel::close). A pipe between a channel and its
 /// handler may see an item twice, since a message may run again: what must be exact belongs in a cache.
 ///
+/// Where a channel with a pipe feeds another one with a pipe, mount the handlers of the first one first: at the
+/// end the pipes end in that order.
+///
 /// A clone is another handle on the same channel.
 pub struct Channel<T> {
     inner: Arc<Inner<T>>,

@@ -263,6 +263,7 @@ impl Commit {
             return Err(StoreError::CommitFailed { path: store.name() }.into());
         }
         let turn = store.begin_epochs(self.sources.clone())?;
+        store.set_most_bytes(self.settings.memory_bytes);
         self.due.notify_one();
         Ok(self.store.get_or_init(|| (store.clone(), turn)))
     }
@@ -309,6 +310,7 @@ impl Commit {
             tokio::select! {
                 () = self.interval() => {}
                 () = self.due.notified() => {}
+                () = self.past_bytes() => {}
                 () = self.demand.asked() => {}
                 _ = &mut ended => return Ok(()),
             }
@@ -325,6 +327,15 @@ impl Commit {
             true => tokio::time::sleep(self.settings.every).await,
             false => std::future::pending().await,
         }
+    }
+
+    /// Waits until what is written from outside of messages is past the bound of memory.
+    async fn past_bytes(&self) {
+        #[cfg(feature = "rocksdb")]
+        if let Some((store, _)) = self.store.get() {
+            return store.past_bytes().await;
+        }
+        std::future::pending::<()>().await;
     }
 
     /// One commit, if anything was published, for all who have asked before.
@@ -347,7 +358,7 @@ impl Commit {
             let Some(frozen) = frozen else { return Ok(()) };
             crash_point("frozen");
             // 2. What was sent to the outside is there before the positions pass it.
-            self.demand.flushing(flush(sinks)).await?;
+            self.demand.within(flush(sinks)).await?;
             crash_point("flushed");
             // 3. On a thread of its own: it waits for the disk.
             let (writing, sync) = (store.clone(), self.settings.sync);
@@ -362,10 +373,13 @@ impl Commit {
             written.map_err(|cause| Error::Commit { cause })?;
             crash_point("thawed");
             // 5. What they know now is never more than the store has.
-            for source in &self.told {
-                source.tell(self.flow.as_deref(), store).await?;
-            }
-            return Ok(());
+            let tell = async {
+                for source in &self.told {
+                    source.tell(self.flow.as_deref(), store).await?;
+                }
+                Ok(())
+            };
+            return self.demand.within(tell).await;
         }
         let _ = sinks;
         Ok(())
@@ -388,7 +402,7 @@ impl Commit {
         };
         self.demand.ended(&committed);
         // Also those of messages that wrote nothing to a store.
-        committed.and(self.demand.flushing(flush(sinks)).await)
+        committed.and(self.demand.within(flush(sinks)).await)
     }
 
     #[cfg(feature = "rocksdb")]

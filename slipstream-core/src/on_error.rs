@@ -9,7 +9,8 @@ use std::time::Duration;
 /// `#[handle(app.orders, on_error = OnError::skip())]`.
 ///
 /// It is about the handler itself, and about what its outputs become inside of the store. Where a sink
-/// outside of the store fails, the flow stops, whatever the policy.
+/// outside of the store fails, a pipe panics, or what a message has written cannot be stored, the flow stops,
+/// whatever the policy.
 ///
 /// ```
 /// use slipstream_core::OnError;

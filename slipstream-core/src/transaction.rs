@@ -136,14 +136,14 @@ pub(crate) struct Savepoint {
 }
 
 impl Transaction {
-    /// That of a route whose handlers give to others in these places.
-    pub(crate) fn with_places(given: Given) -> Self {
+    /// One that has done nothing, with places for what is given in it.
+    pub(crate) fn new(given: Given) -> Self {
         Transaction {
             #[cfg(feature = "rocksdb")]
             staged: None,
+            given,
             #[cfg(feature = "rocksdb")]
             locks: MessageLocks::None,
-            given,
         }
     }
     /// Forgets what the message has written, and lets go its locks.

@@ -1,6 +1,6 @@
 //! A cache as a source of its changes, inside of the message that makes them.
 use crate::{Log, typed};
-use slipstream::{Cache, Error, Iter, Result, Store, StoreError, flow, handle, iter};
+use slipstream::{Cache, Error, Iter, OnError, Result, Store, StoreError, flow, handle, iter};
 use std::{sync::Arc, time::Duration};
 
 struct App {
@@ -156,4 +156,85 @@ async fn what_waits_from_outside_is_bounded() {
     // Nothing else is refused.
     app.lengths.insert(&1, "a".to_owned()).unwrap();
     running.abort();
+}
+
+/// Is written, and cannot be read again where it is 2, nor 3 without a panic.
+#[derive(Debug, Clone, serde::Serialize)]
+struct OneWay(u32);
+
+impl<'de> serde::Deserialize<'de> for OneWay {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let n = u32::deserialize(deserializer)?;
+        assert!(n != 3, "three");
+        if n == 2 { Err(serde::de::Error::custom("two")) } else { Ok(OneWay(n)) }
+    }
+}
+
+struct OneWays {
+    numbers: Iter<std::ops::RangeInclusive<u32>>,
+    ways: Cache<u32, OneWay>,
+    written: Cache<u32, u32>,
+    log: Log,
+}
+
+fn one_ways(numbers: std::ops::RangeInclusive<u32>) -> Arc<OneWays> {
+    let store = Store::in_memory().unwrap();
+    let (ways, written) = (store.cache("ways").unwrap(), store.cache("written").unwrap());
+    Arc::new(OneWays { numbers: iter(numbers), ways, written, log: Log::default() })
+}
+
+#[handle(app.numbers, sink = app.ways)]
+fn writes(app: &OneWays, n: u32) -> Result<(u32, OneWay)> {
+    app.written.insert(&n, n)?;
+    Ok((n, OneWay(n)))
+}
+#[handle(app.ways, on_error = OnError::retry(1, Duration::ZERO))]
+fn retries(app: &OneWays, (n, _): (u32, Option<OneWay>)) {
+    app.log.add(n);
+}
+#[handle(app.ways, on_error = OnError::skip())]
+fn skips(app: &OneWays, (n, _): (u32, Option<OneWay>)) {
+    app.log.add(n);
+}
+#[handle(app.ways)]
+fn stops(app: &OneWays, (n, _): (u32, Option<OneWay>)) {
+    app.log.add(format!("also {n}"));
+}
+
+#[tokio::test]
+async fn a_change_that_cannot_be_read_is_each_handlers_to_skip_or_to_stop_at() {
+    let app = one_ways(1..=2);
+    let error = flow![writes, retries].run(Arc::clone(&app)).await.unwrap_err();
+    assert!(matches!(typed(error), Error::Item { handler: "retries", .. }));
+    assert_eq!((app.log.take(), app.written.get(&2).unwrap()), (vec!["1".to_owned()], None));
+    let app = one_ways(1..=2);
+    let error = flow![writes, skips, stops].run(Arc::clone(&app)).await.unwrap_err();
+    assert!(matches!(typed(error), Error::Item { handler: "stops", .. }));
+    assert_eq!(app.log.take(), ["1", "also 1"]);
+    // The part of the handler that wrote it stands, also where reading it panics.
+    let app = one_ways(1..=4);
+    flow![writes, skips].run(Arc::clone(&app)).await.unwrap();
+    assert_eq!(app.log.take(), ["1", "4"]);
+    assert_eq!(app.written.iter().count(), 4);
+}
+
+#[handle(app.words, sink = { let counts = app.counts.clone(); move |word: &&str| counts.insert(*word, 1) })]
+fn writes_in_a_sink(app: &App, word: &'static str) -> &'static str {
+    app.log.add(format!("next: {word}"));
+    word
+}
+#[handle(app.words)]
+fn beside(app: &App, word: &'static str) {
+    app.log.add(format!("beside: {word}"));
+}
+
+#[tokio::test]
+async fn what_a_sink_outside_of_the_store_writes_is_handled_in_its_message() {
+    let app = app();
+    flow![writes_in_a_sink, sees].store(app.counts.store()).run(Arc::clone(&app)).await.unwrap();
+    let of = |word: &str| [format!("next: {word}"), format!("{word} Some(1)")];
+    assert_eq!(app.log.take(), ["to", "be", "to", "bee"].map(of).concat());
+    flow![writes_in_a_sink, sees, beside].store(app.counts.store()).run(Arc::clone(&app)).await.unwrap();
+    let of = |word: &str| [format!("next: {word}"), format!("beside: {word}"), format!("{word} Some(1)")];
+    assert_eq!(app.log.take(), ["to", "be", "to", "bee"].map(of).concat());
 }

@@ -1,10 +1,16 @@
 //! Channels: what a handler gives to others is handled inside of its message.
-use crate::{Log, typed};
-use futures::{Stream, StreamExt, future::ready};
+use crate::{Log, ends, typed};
+use futures::{Stream, StreamExt, future::ready, stream};
 use slipstream::{
     Cache, Channel, Error, Items, Iter, OnError, Result, Store, flow, handle, in_message, iter,
 };
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 struct App {
     numbers: Iter<std::ops::RangeInclusive<u32>>,
@@ -204,4 +210,96 @@ async fn sending_from_outside_waits_for_room() {
         }
     };
     tokio::time::timeout(Duration::from_millis(50), fill).await.unwrap_err();
+}
+
+/// Gives "tick" once of itself, if anything came before.
+fn and_a_tick(letters: Items<String>) -> impl Stream<Item = String> {
+    let came = Arc::new(AtomicBool::new(false));
+    let has_come = Arc::clone(&came);
+    let tick = stream::once(async move {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        came.load(Ordering::Relaxed).then(|| "tick".to_owned())
+    });
+    let letters = letters.inspect(move |_| has_come.store(true, Ordering::Relaxed));
+    stream::select(letters, tick.filter_map(ready))
+}
+fn slow_numbers() -> impl Stream<Item = u32> {
+    stream::iter(1..=2).then(|n| async move {
+        tokio::time::sleep(Duration::from_millis(100 * u64::from(n - 1))).await;
+        n
+    })
+}
+#[handle(slow_numbers, sink = app.letters)]
+fn gives_slowly(app: &App, n: u32) -> String {
+    app.log.add(n);
+    n.to_string()
+}
+#[handle(app.letters, pipe = and_a_tick)]
+async fn conflicts_at_the_tick(app: &App, letter: String) -> Result<()> {
+    app.seen.update(&letter, |count| count.unwrap_or(0) + 1)?;
+    if letter == "tick" && app.seen.get("other")?.is_none() {
+        let seen = app.seen.clone();
+        tokio::spawn(async move { seen.insert("other", 1).and_then(|()| seen.insert("tick", 100)) })
+            .await??;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_a_channels_pipe_gave_of_itself_is_handled_again_after_a_conflict() {
+    let app = app();
+    ends(flow![gives_slowly, conflicts_at_the_tick].store(app.seen.store()).run(Arc::clone(&app)))
+        .await
+        .unwrap();
+    assert_eq!(app.seen.get("tick").unwrap(), Some(101));
+    assert_eq!((app.seen.get("1").unwrap(), app.seen.get("2").unwrap()), (Some(1), Some(1)));
+}
+
+#[handle(app.letters, pipe = all, sink = app.echoes)]
+fn gives_all_at_the_end(app: &App, all: String) -> Vec<String> {
+    app.log.add(format!("all: {all}"));
+    vec![all.clone(), all]
+}
+#[handle(app.echoes, pipe = all)]
+async fn hears_all_at_the_end(app: &App, all: String) -> Result<()> {
+    app.log.add(format!("echo: {all}"));
+    if !all.is_empty() {
+        app.seen.update(&all, |count| count.unwrap_or(0) + 1)?;
+        if app.seen.get("other")?.is_none() {
+            let seen = app.seen.clone();
+            tokio::spawn(async move { seen.insert("other", 1).and_then(|()| seen.insert(&all, 100)) })
+                .await??;
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_pipes_of_channels_end_in_the_order_mounted_and_so_that_nothing_is_lost() {
+    let app = app();
+    let flow = flow![gives_two, gives_all_at_the_end, hears_all_at_the_end];
+    ends(flow.store(app.seen.store()).run(Arc::clone(&app))).await.unwrap();
+    // It runs again, once, since another changed what it had read.
+    assert_eq!(app.seen.get("a1b1a2b2a1b1a2b2").unwrap(), Some(101));
+}
+
+#[handle(app.letters, sink = app.letters)]
+fn never_comes_to_an_end(app: &App, letter: String) -> String {
+    letter
+}
+
+#[test]
+fn a_channel_that_feeds_itself_for_ever_can_be_dropped_with_its_flow() {
+    let app = app();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build().unwrap();
+    let run = runtime.spawn(flow![gives_two, never_comes_to_an_end].run(Arc::clone(&app)));
+    std::thread::sleep(Duration::from_millis(50));
+    run.abort();
+    let began = std::time::Instant::now();
+    while Arc::strong_count(&app) > 1 && began.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    runtime.shutdown_background();
+    assert_eq!(Arc::strong_count(&app), 1, "it still runs");
 }

@@ -326,3 +326,35 @@ async fn a_sink_that_writes_when_it_is_flushed_does_not_keep_the_flow_from_endin
     assert_eq!(app.count.get(&())?, Some(2));
     Ok(())
 }
+
+#[tokio::test]
+async fn what_is_written_outside_of_messages_is_committed_at_the_bound_of_memory() -> Result<()> {
+    #[handle(futures::stream::pending::<u64>)]
+    fn never(_: &Cache<u64, u64>, _: u64) {}
+    let cache = Arc::new(Cache::<u64, u64>::in_memory()?);
+    let flow = flow![never].store(cache.store()).commit_every(Duration::from_secs(3600)).epoch_bytes(10_000);
+    let handle = flow.handle();
+    let running = tokio::spawn(flow.run(Arc::clone(&cache)));
+    while handle.commit_now().await.is_err() {
+        tokio::task::yield_now().await;
+    }
+    let before = cache.store().epoch();
+    for write in [
+        |cache: &Cache<u64, u64>, n| cache.insert(&n, n),
+        |cache: &Cache<u64, u64>, n| cache.update(&n, |before| before.unwrap_or(0) + 1).map(drop),
+    ] {
+        let epoch = cache.store().epoch();
+        let began = std::time::Instant::now();
+        for n in 0.. {
+            write(&cache, n)?;
+            tokio::task::yield_now().await;
+            if cache.store().epoch() > epoch {
+                break;
+            }
+            assert!(began.elapsed() < Duration::from_secs(30), "it is never committed");
+        }
+    }
+    assert!(cache.store().epoch() > before);
+    handle.stop();
+    running.await?
+}

@@ -214,3 +214,25 @@ async fn what_a_pipe_gave_is_handled_again_and_the_pipe_is_not_asked_again() {
     assert_eq!(app.count.get(&()).unwrap(), Some(3200));
     assert!(app.runs.load(Ordering::Relaxed) > 3200, "nothing ran again");
 }
+
+fn and_one_more(items: slipstream::Items<(i32, i64)>) -> impl Stream<Item = (i32, i64)> {
+    items.chain(stream::iter([(-1, 0)]))
+}
+#[handle(app.many, pipe = and_one_more)]
+async fn conflicts_at_the_end(app: &App, at: (i32, i64)) -> Result<()> {
+    app.seen.update(&at, |count| count.unwrap_or(0) + 1)?;
+    if at == (-1, 0) && app.runs.fetch_add(1, Ordering::Relaxed) == 0 {
+        let seen = app.seen.clone();
+        tokio::spawn(async move { seen.insert(&at, 100) }).await??;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_comes_at_the_end_runs_again_without_the_message_before_it() {
+    let store = Store::in_memory().unwrap();
+    let app = app(&store, 1, 2, 1);
+    flow![conflicts_at_the_end].store(&store).run(Arc::clone(&app)).await.unwrap();
+    let rows: Vec<_> = app.seen.iter().map(Result::unwrap).collect();
+    assert_eq!(rows, [((-1, 0), 101), ((0, 0), 1), ((0, 1), 1)]);
+}

@@ -334,6 +334,42 @@ async fn a_sink_that_asks_for_a_commit_in_its_flush_is_told_that_it_cannot() -> 
     Ok(())
 }
 
+/// Asks for a commit whenever it is told of one.
+#[derive(Clone)]
+struct Asking(Arc<OnceLock<FlowHandle>>);
+
+impl AsyncIterable for Asking {
+    type Item = i64;
+    fn open(&self) -> impl Stream<Item = i64> + Send + 'static {
+        self.open_at(Positions::default()).map(|(_, n)| n)
+    }
+    fn identity(&self) -> Option<String> {
+        Some("asking".to_owned())
+    }
+    fn seeks(&self) -> Option<Seeks<i64>> {
+        Some(Seeks::new(self))
+    }
+}
+
+impl Seekable for Asking {
+    fn open_at(&self, _: Positions) -> impl Stream<Item = (Position, i64)> + Send + 'static {
+        stream::iter([(Position::new(0, 0), 0)])
+    }
+    async fn committed(&self, _: &slipstream::Mark) -> Result<()> {
+        Ok(self.0.get().unwrap().commit_now().await?)
+    }
+}
+
+#[tokio::test]
+async fn a_source_that_asks_for_a_commit_when_it_is_told_of_one_is_told_that_it_cannot() -> Result<()> {
+    let asking = Asking(Arc::default());
+    let flow = Flow::new().with(source(&asking).handle(drop)).store(&Store::in_memory()?);
+    asking.0.set(flow.handle()).unwrap();
+    let Error::Mark { cause, .. } = typed(crate::ends(flow.run(())).await.unwrap_err()) else { panic!() };
+    assert_eq!(cause.downcast_ref(), Some(&CommitError::InFlush));
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_in_the_middle_of_an_endless_source_commits_what_was_handled() -> Result<()> {
     let folder = TempDir::new()?;

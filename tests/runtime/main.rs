@@ -39,6 +39,14 @@ impl Log {
     }
 }
 
+/// What a flow ends with, unless it hangs. In a task of its own, since one may hang without an await.
+pub(crate) async fn ends(
+    run: impl Future<Output = slipstream::Result<()>> + Send + 'static,
+) -> slipstream::Result<()> {
+    let run = tokio::spawn(run);
+    tokio::time::timeout(std::time::Duration::from_secs(30), run).await.expect("it hangs")?
+}
+
 /// The typed error that a flow ended with.
 pub(crate) fn typed(error: slipstream::BoxError) -> slipstream::Error {
     *error.downcast::<slipstream::Error>().unwrap()

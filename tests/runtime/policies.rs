@@ -1,8 +1,8 @@
 //! What a handler's failure does under its policy: to its own part of the message, to the others', to what follows.
-use crate::{Log, commits::Numbers, typed};
+use crate::{Log, commits::Numbers, ends, typed};
 use futures::{Stream, StreamExt, stream};
 use slipstream::{
-    Cache, Emitter, Error, Items, Iter, OnError, Result, Store, flow, handle, iter, one, source,
+    Cache, Channel, Emitter, Error, Items, Iter, OnError, Result, Store, flow, handle, iter, one, source,
 };
 use std::{
     sync::{
@@ -258,4 +258,85 @@ async fn the_store_of_the_app_is_the_flows() {
     let app = app();
     flow![sees_all].store(&app.store).run(Arc::clone(&app)).await.unwrap();
     assert_eq!(app.rows_of("all"), [1, 2, 3, 4]);
+}
+
+#[handle(app.numbers, on_error = SKIP)]
+fn writes_elsewhere(app: &App, n: u32) -> Result<()> {
+    Ok(app.rows.insert(&("elsewhere", n), n)?)
+}
+#[handle(app.numbers)]
+fn comes_after(app: &App, n: u32) {
+    app.log.add(n);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_cannot_be_stored_stops_the_flow_whatever_the_policy() {
+    let app = app();
+    let another = Store::in_memory().unwrap();
+    let flow = flow![writes_elsewhere, comes_after].store(&another);
+    let error = ends(flow.run(Arc::clone(&app))).await.unwrap_err();
+    assert!(matches!(typed(error), Error::Publish { .. }));
+    assert_eq!(app.log.take(), ["1"]);
+}
+
+fn breaks_at_three(items: Items<u32>) -> impl Stream<Item = u32> {
+    items.then(|n| async move {
+        assert!(n != 3, "three");
+        n
+    })
+}
+fn breaks_after_three(items: Items<u32>) -> impl Stream<Item = u32> {
+    let with_another = |n| stream::iter([n, n * 10]).inspect(|n| assert!(*n != 30, "thirty"));
+    items.flat_map(with_another)
+}
+#[handle(app.numbers, pipe = breaks_at_three, on_error = SKIP)]
+fn skips_behind_a_pipe(app: &App, n: u32) -> Result<()> {
+    Ok(app.rows.insert(&("piped", n), n)?)
+}
+#[handle(app.numbers, pipe = breaks_after_three, on_error = OnError::retry(1, Duration::ZERO).then_skip())]
+fn retries_behind_a_pipe(app: &App, n: u32) -> Result<()> {
+    Ok(app.rows.insert(&("piped", n), n)?)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pipe_that_panics_stops_the_flow_whatever_the_policy_and_the_message_is_dropped_whole() {
+    for flow in [flow![sees_all, skips_behind_a_pipe], flow![sees_all, retries_behind_a_pipe]] {
+        let app = app();
+        let error = ends(flow.store(&app.store).run(Arc::clone(&app))).await.unwrap_err();
+        assert!(matches!(typed(error), Error::Panic { .. }));
+        assert_eq!(app.rows_of("all"), [1, 2]);
+        assert!(app.rows_of("piped").iter().all(|n| *n != 3));
+    }
+}
+
+struct Stateless {
+    numbers: Iter<std::ops::RangeInclusive<u32>>,
+    gifts: Channel<u32>,
+    log: Log,
+}
+#[handle(app.numbers, sink = app.gifts)]
+fn gives(app: &Stateless, n: u32) -> u32 {
+    app.log.add(format!("give {n}"));
+    n
+}
+#[handle(app.gifts, on_error = SKIP)]
+fn skips_a_gift(app: &Stateless, n: u32) -> Result<()> {
+    app.log.add(n);
+    if n == 2 { Err("two".into()) } else { Ok(()) }
+}
+#[handle(app.gifts, on_error = OnError::retry(1, Duration::ZERO).then_skip())]
+fn retries_a_gift(app: &Stateless, n: u32) -> Result<()> {
+    skips_a_gift(app, n)
+}
+
+// Only alone in its process, since a message is kept anyway while a store is open.
+#[tokio::test]
+async fn a_handler_inside_of_a_message_has_its_policy_also_where_no_state_is_kept() {
+    let app = || Arc::new(Stateless { numbers: iter(1..=2), gifts: Channel::new(), log: Log::default() });
+    let skips = app();
+    flow![gives, skips_a_gift].run(Arc::clone(&skips)).await.unwrap();
+    assert_eq!(skips.log.take(), ["give 1", "1", "give 2", "2"]);
+    let retries = app();
+    flow![gives, retries_a_gift].run(Arc::clone(&retries)).await.unwrap();
+    assert_eq!(retries.log.take(), ["give 1", "1", "give 2", "2", "2"]);
 }

@@ -1,5 +1,5 @@
 //! Sources with positions: where they begin, how they are steered, what they hear of commits.
-use crate::{Log, typed};
+use crate::{Log, ends, typed};
 use futures::{Stream, StreamExt, stream};
 use slipstream::{
     AsyncIterable, Control, Error, Flow, LostState, Mark, OnLostState, Position, Positions, Result, Seekable,
@@ -549,4 +549,144 @@ fn copy_directory(from: &Path, to: &Path) {
         let entry = entry.unwrap();
         fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
     }
+}
+
+// The end of a source.
+
+/// Partitions side by side, which take a while to say that they have ended.
+#[derive(Clone)]
+struct Ending {
+    numbers: Numbers,
+    workers: usize,
+}
+
+impl AsyncIterable for Ending {
+    type Item = (i32, i64);
+    fn open(&self) -> impl Stream<Item = (i32, i64)> + Send + 'static {
+        self.numbers.open()
+    }
+    fn identity(&self) -> Option<String> {
+        self.numbers.identity()
+    }
+    fn seeks(&self) -> Option<Seeks<(i32, i64)>> {
+        Some(Seeks::new(self))
+    }
+}
+
+impl Seekable for Ending {
+    fn open_at(&self, start: Positions) -> impl Stream<Item = (Position, (i32, i64))> + Send + 'static {
+        let end = stream::once(tokio::time::sleep(Duration::from_millis(20)));
+        self.numbers.open_at(start).chain(end.filter_map(|()| async { None }))
+    }
+    fn control(&self) -> Option<&Control> {
+        self.numbers.control()
+    }
+    fn concurrency(&self) -> usize {
+        self.workers
+    }
+}
+
+fn ending(workers: usize, length: i64) -> (Ending, Control) {
+    let numbers = Numbers::new([length], &Memory::new());
+    let control = numbers.control.clone();
+    (Ending { numbers, workers }, control)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_last_message_may_seek_back() -> Result<()> {
+    for workers in [1, 2] {
+        let (store, log) = (Store::in_memory()?, Log::default());
+        let (numbers, control) = ending(workers, 3);
+        let seen = log.clone();
+        let reads = source(&numbers).handle(move |(_, offset)| {
+            seen.add(offset);
+            if seen.len() == 3 {
+                control.seek(0, 1);
+            }
+        });
+        ends(Flow::new().with(reads).store(&store).run(())).await?;
+        assert_eq!(log.take(), ["0", "1", "2", "1", "2"], "with {workers}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_source_that_ends_while_it_is_paused_has_not_ended() -> Result<()> {
+    for workers in [1, 2] {
+        let (store, log) = (Store::in_memory()?, Log::default());
+        let (numbers, control) = ending(workers, 3);
+        let reading = || {
+            let log = log.clone();
+            let pairs = source(&numbers).pipe(|items| items.chunks(2));
+            Flow::<()>::new().with(pairs.handle(move |pair| log.add(format!("{pair:?}")))).store(&store)
+        };
+        let run = tokio::spawn(reading().run(()));
+        log.has(1).await;
+        control.pause();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert_eq!(log.take(), ["[(0, 0), (0, 1)]"], "with {workers}: what a pipe has left is handed out");
+        assert!(!run.is_finished());
+        control.seek(0, 1);
+        control.resume();
+        to_the_end_of(run).await?;
+        assert_eq!(log.take(), ["[(0, 1), (0, 2)]"], "with {workers}");
+        // A stop ends it all the same.
+        let flow = reading();
+        let handle = flow.handle();
+        control.pause();
+        let run = tokio::spawn(flow.run(()));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        handle.stop();
+        to_the_end_of(run).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn however_it_is_sought_and_paused_each_partition_is_read_in_order_and_to_its_end() -> Result<()> {
+    for (workers, burst) in [(1, 1), (1, 1000), (3, 1), (3, 5), (4, 200)] {
+        let store = Store::in_memory()?;
+        let (mut numbers, control) = ending(workers, 0);
+        (numbers.numbers.lengths, numbers.numbers.burst) = (vec![300; 4], burst);
+        // What was handled, or sought, in each partition.
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (sees, seeks) = (Arc::clone(&seen), control.clone());
+        let reads = source(&numbers).handle_async(move |(partition, offset)| {
+            let (sees, seeks) = (Arc::clone(&sees), seeks.clone());
+            async move {
+                if offset % 7 == 0 {
+                    tokio::task::yield_now().await;
+                }
+                let mut sees = sees.lock().unwrap();
+                sees.push((partition, offset, false));
+                if offset % 97 == 13 && sees.len() < 3000 {
+                    seeks.seek(partition, offset - 10);
+                    sees.push((partition, offset - 10, true));
+                }
+            }
+        });
+        let pausing = tokio::spawn(async move {
+            loop {
+                control.pause();
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                control.resume();
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        });
+        ends(Flow::new().with(reads).store(&store).run(())).await?;
+        pausing.abort();
+        for partition in 0..4 {
+            let mut next = 0;
+            for (_, offset, is_sought) in seen.lock().unwrap().iter().filter(|(of, ..)| *of == partition) {
+                if *is_sought {
+                    next = *offset;
+                } else {
+                    assert_eq!(*offset, next, "partition {partition}, {workers} workers, bursts of {burst}");
+                    next += 1;
+                }
+            }
+            assert_eq!(next, 300, "partition {partition}, {workers} workers, bursts of {burst}");
+        }
+    }
+    Ok(())
 }

@@ -12,8 +12,8 @@ use std::{future::Future, ptr, sync::Arc};
 use tokio::sync::{Notify, watch};
 
 tokio::task_local! {
-    /// The demand whose flow's sinks this task is flushing, by address.
-    static FLUSHING: usize;
+    /// The demand in whose commit this task is: it flushes a sink or tells a source. By address.
+    static WITHIN: usize;
 }
 
 /// Why [`FlowHandle::commit_now`](crate::FlowHandle::commit_now) has not committed.
@@ -36,8 +36,11 @@ pub enum CommitError {
         /// What failed, with its causes.
         reason: Arc<str>,
     },
-    /// The call stands in the `flush` of one of the flow's sinks, for which the commit itself waits.
-    #[error("a sink's `flush` is a part of the commit, and cannot wait for another one")]
+    /// The call stands in the `flush` of one of the flow's sinks, or where one of its sources is told of a
+    /// commit, for which the commit itself waits.
+    #[error(
+        "a sink's `flush` and a source's `committed` are parts of the commit, and cannot wait for another one"
+    )]
     InFlush,
 }
 
@@ -72,7 +75,7 @@ enum Stage {
 impl Demand {
     /// Waits for a commit that begins from now on.
     pub(crate) async fn commit(&self) -> Result<(), CommitError> {
-        if FLUSHING.try_with(|flushing| *flushing == self.address()) == Ok(true) {
+        if WITHIN.try_with(|within| *within == self.address()) == Ok(true) {
             return Err(CommitError::InFlush);
         }
         let mut progress = self.progress.subscribe();
@@ -138,9 +141,9 @@ impl Demand {
         });
     }
 
-    /// Flushes sinks as a part of a commit.
-    pub(crate) async fn flushing<F: Future>(&self, flush: F) -> F::Output {
-        FLUSHING.scope(self.address(), flush).await
+    /// Calls the user's code as a part of a commit.
+    pub(crate) async fn within<F: Future>(&self, part: F) -> F::Output {
+        WITHIN.scope(self.address(), part).await
     }
 
     fn address(&self) -> usize {

@@ -16,9 +16,12 @@ use std::{fmt, sync::Arc};
 /// Stops a flow, or makes it commit: what [`Flow::handle`](crate::Flow::handle) gives.
 ///
 /// ```
+/// # #[cfg(not(feature = "rocksdb"))] fn main() {}
+/// # #[cfg(feature = "rocksdb")]
 /// use slipstream_core::{Flow, Store, interval, source};
 /// use std::time::Duration;
 ///
+/// # #[cfg(feature = "rocksdb")]
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> slipstream_core::Result<()> {
 /// let ticks = Store::in_memory()?.cache::<(), u64>("ticks")?;
 /// let timer = interval(Duration::from_millis(1));
@@ -58,7 +61,8 @@ impl FlowHandle {
     /// # Errors
     /// [`CommitError::Failed`] when a commit fails, which ends the flow too; [`CommitError::NotBegun`] and
     /// [`CommitError::Ended`] when the flow does not run; [`CommitError::Dropped`] when its future was
-    /// dropped, also meanwhile; [`CommitError::InFlush`] in the `flush` of one of the flow's own sinks.
+    /// dropped, also meanwhile; [`CommitError::InFlush`] in the `flush` of one of the flow's own sinks, and where one of
+    /// its sources is told of a commit.
     ///
     /// # Cancel safety
     /// Dropping the future only stops the waiting: the commit is made.

@@ -229,6 +229,14 @@ pub(crate) async fn drive<I: Send>(
                 }
             }
             Next::End => {
+                drive.settle(&mut gate, as_of).await;
+                if stop.is_set() {
+                    return Ok(());
+                }
+                // Whoever has held it, or has handled its last message, may have sought in it.
+                if !drive.control.sought_since(chunk.as_of).is_empty() {
+                    continue;
+                }
                 return match message.during(|turns, _| turns.end())? {
                     true => unasked(&mut message, feed, drive).await,
                     false => Ok(()),
@@ -286,7 +294,7 @@ pub(super) struct InHand<I, T: Turns<I>> {
 
 impl<I, T: Turns<I>> InHand<I, T> {
     fn new(turns: T) -> Self {
-        let transaction = Transaction::with_places(turns.given());
+        let transaction = Transaction::new(turns.given());
         InHand {
             turns,
             transaction: Some(Box::new(transaction)),
@@ -384,6 +392,10 @@ impl<I, T: Turns<I>> InHand<I, T> {
         if matches!(fault.cause, Cause::Conflict) {
             self.roll_back();
             return Some((Mend::Again, Duration::ZERO));
+        }
+        // No handler has failed, so no handler's policy is asked.
+        if matches!(fault.cause, Cause::Publish(_)) {
+            return None;
         }
         match self.during(|turns, _| turns.failed(fault)) {
             Ok(Verdict::Skip) => Some((Mend::Skip, Duration::ZERO)),

@@ -57,17 +57,23 @@ pub(crate) trait Within: Send {
     fn place(&self) -> (ReceiverId, Box<dyn Queue>);
     /// Takes the last item of the place in the transaction.
     fn receive(&mut self, queue: &mut dyn Any);
-    /// Begins with the item on top; the first handler takes it from where it was received.
+    /// Makes an item of what was received last, for this handler and those after it.
+    fn make(&mut self, handler: usize) -> Result<(), Fault>;
+    /// Begins with the item on top.
     fn begin(&mut self, handler: usize, retries: bool, cx: &mut Context<'_>) -> Poll<Result<(), Fault>>;
     fn go_on(&mut self, handler: usize, cx: &mut Context<'_>) -> Poll<Result<(), Fault>>;
     /// Handles once more what its pipe had of itself.
     fn again(&mut self, handler: usize, cx: &mut Context<'_>) -> Poll<Result<(), Fault>>;
     /// All its handlers have seen the item on top.
     fn drop_item(&mut self);
+    /// None of its handlers could have an item of what was received last.
+    fn drop_received(&mut self);
     fn deliver(&mut self, handler: usize, cx: &mut Context<'_>) -> Poll<Result<(), Fault>>;
     fn failed(&mut self, handler: usize, fault: &FaultOf) -> Verdict;
+    fn mends(&self) -> bool;
     fn poll_unasked(&mut self, cx: &mut Context<'_>) -> bool;
-    fn end(&mut self) -> bool;
+    fn last(&mut self) -> bool;
+    fn end(&mut self, handler: usize);
     fn give_up(&mut self);
     fn name(&self, handler: usize) -> &'static str;
 }
@@ -76,8 +82,8 @@ struct Receiving<'a, I> {
     receives: &'a dyn Receiver<I>,
     /// Received, and no handler has begun.
     raw: Box<dyn Queue>,
-    /// Being handled, the newest last; `None` for one of which no item can be made, which is the last of `raw`.
-    items: Vec<Option<I>>,
+    /// Being handled, the newest last.
+    items: Vec<I>,
     turns: Vec<Box<dyn Turn<I> + 'a>>,
 }
 
@@ -91,22 +97,16 @@ impl<I: Clone + Send> Within for Receiving<'_, I> {
     fn receive(&mut self, queue: &mut dyn Any) {
         self.receives.take_last(queue, self.raw.as_any());
     }
+    fn make(&mut self, handler: usize) -> Result<(), Fault> {
+        let made = self.receives.item(self.raw.as_any()).transpose();
+        let made = made.map_err(|error| FaultOf::new(self.name(handler), Cause::Item(error)))?;
+        self.items.extend(made);
+        Ok(())
+    }
     fn begin(&mut self, handler: usize, retries: bool, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
-        if handler == 0 && !retries {
-            self.items.push(None);
-        }
-        if let Some(item @ None) = self.items.last_mut() {
-            match self.receives.item(self.raw.as_any()).transpose() {
-                Ok(made) => *item = made,
-                // Each of its handlers fails, as often as it is called.
-                Err(error) => {
-                    return Poll::Ready(Err(FaultOf::new(self.name(handler), Cause::Item(error))));
-                }
-            }
-        }
-        // What a pipe had of itself has no item here.
-        let item = self.items.last().cloned().flatten();
-        let Some(turn) = self.turns.get_mut(handler) else { return Poll::Ready(Ok(())) };
+        let (Some(turn), item) = (self.turns.get_mut(handler), self.items.last().cloned()) else {
+            return Poll::Ready(Ok(()));
+        };
         match item {
             _ if retries => turn.retry(item, cx),
             Some(item) => turn.begin(item, cx),
@@ -120,9 +120,10 @@ impl<I: Clone + Send> Within for Receiving<'_, I> {
         self.turns.get_mut(handler).map_or(Poll::Ready(Ok(())), |turn| turn.again(None, cx))
     }
     fn drop_item(&mut self) {
-        if let Some(None) = self.items.pop() {
-            self.raw.drop_last();
-        }
+        self.items.pop();
+    }
+    fn drop_received(&mut self) {
+        self.raw.drop_last();
     }
     fn deliver(&mut self, handler: usize, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         self.turns.get_mut(handler).map_or(Poll::Ready(Ok(())), |turn| turn.deliver(cx))
@@ -130,11 +131,19 @@ impl<I: Clone + Send> Within for Receiving<'_, I> {
     fn failed(&mut self, handler: usize, fault: &FaultOf) -> Verdict {
         self.turns.get_mut(handler).map_or(Verdict::Stop, |turn| turn.failed(fault))
     }
+    fn mends(&self) -> bool {
+        self.turns.iter().any(|turn| turn.mends())
+    }
     fn poll_unasked(&mut self, cx: &mut Context<'_>) -> bool {
         self.turns.iter_mut().fold(false, |any, turn| any | turn.poll_unasked(cx))
     }
-    fn end(&mut self) -> bool {
-        self.turns.iter_mut().fold(false, |any, turn| any | turn.end())
+    fn last(&mut self) -> bool {
+        self.turns.iter_mut().fold(false, |any, turn| any | turn.last())
+    }
+    fn end(&mut self, handler: usize) {
+        if let Some(turn) = self.turns.get_mut(handler) {
+            turn.end();
+        }
     }
     fn give_up(&mut self) {
         self.raw = self.receives.queue();
@@ -157,9 +166,16 @@ pub(crate) struct Inner<'a> {
     used: bool,
     /// The receivers whose pipes have something that no message brought, until it is handled.
     unasked: Vec<usize>,
-    /// Those of which this message handles it.
+    /// Those of which the last message that no item brought handled it.
     in_hand: Vec<usize>,
+    /// The source has ended.
+    ending: bool,
+    /// How much was handled since it was last pending.
+    turns: usize,
 }
+
+/// After so many handlings the other tasks have their turn: a message may give without end.
+const TURNS: usize = 128;
 
 /// One item, and how far it has come.
 #[derive(Debug)]
@@ -173,7 +189,9 @@ struct Frame {
 /// What a frame has for the handlers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Brings {
-    /// What was given.
+    /// What was given, as it was given.
+    Received,
+    /// The item that was made of it.
     Item,
     /// What their pipes have of themselves.
     Unasked,
@@ -205,7 +223,16 @@ impl<'a> Inner<'a> {
             return None;
         }
         let (stack, unasked, in_hand) = (Vec::new(), Vec::new(), Vec::new());
-        Some(Box::new(Inner { receivers, stack, delivers: (0, 0), used: false, unasked, in_hand }))
+        Some(Box::new(Inner {
+            receivers,
+            stack,
+            delivers: (0, 0),
+            used: false,
+            unasked,
+            in_hand,
+            ending: false,
+            turns: 0,
+        }))
     }
 
     /// The places for what is given, in the same order.
@@ -222,31 +249,55 @@ impl<'a> Inner<'a> {
                 transaction.given.take_last(|place, queue| {
                     if let Some(receiver) = receivers.get_mut(place) {
                         receiver.receive(queue);
-                        stack.push(Frame::new(place, Brings::Item));
+                        stack.push(Frame::new(place, Brings::Received));
                     }
                 });
             }
         });
     }
 
+    /// The first mounted comes out on top.
     fn unasked(&mut self) {
-        for receiver in self.unasked.drain(..) {
-            self.stack.push(Frame::new(receiver, Brings::Unasked));
-            self.in_hand.push(receiver);
-        }
+        self.stack.extend(self.unasked.iter().rev().map(|receiver| Frame::new(*receiver, Brings::Unasked)));
+        self.in_hand.append(&mut self.unasked);
     }
 
-    /// The message runs again.
+    /// A message that no item brought runs again.
     pub(crate) fn again(&mut self) {
-        self.stack.extend(self.in_hand.iter().map(|receiver| Frame::new(*receiver, Brings::UnaskedAgain)));
+        let again = self.in_hand.iter().rev();
+        self.stack.extend(again.map(|receiver| Frame::new(*receiver, Brings::UnaskedAgain)));
     }
 
-    /// Handles all that was given, and all that comes of it.
-    pub(crate) fn handle(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
-        if !self.unasked.is_empty() {
+    /// Whether a handler's policy may ask for an item again.
+    pub(crate) fn mends(&self) -> bool {
+        self.receivers.iter().any(|receiver| receiver.mends())
+    }
+
+    /// Whether something was given since all was handled: by a sink outside.
+    pub(crate) fn is_given(&self) -> bool {
+        transaction::is_touched()
+            && transaction::with(|current| current.is_some_and(|transaction| transaction.given.len() > 0))
+    }
+
+    /// Handles all that was given, and all that comes of it; after the last handler of the message also
+    /// what the pipes have of themselves.
+    pub(crate) fn handle(&mut self, is_last: bool, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        if is_last && !self.unasked.is_empty() {
             self.unasked();
         }
         loop {
+            // Before what its last handler gave is received: else one that feeds itself piles up.
+            while let Some(frame) = self.stack.last()
+                && let Some(receiver) = self.receivers.get_mut(frame.receiver)
+                && frame.handler == receiver.handlers()
+            {
+                match frame.brings {
+                    Brings::Received => receiver.drop_received(),
+                    Brings::Item => receiver.drop_item(),
+                    Brings::Unasked | Brings::UnaskedAgain => {}
+                }
+                self.stack.pop();
+            }
             // A handler that has not come to its end has given nothing that counts.
             if self.stack.last().is_none_or(|frame| frame.state == State::Ready) && transaction::is_touched()
             {
@@ -257,19 +308,29 @@ impl<'a> Inner<'a> {
                 return Poll::Ready(Ok(()));
             };
             self.used = true;
-            if frame.handler == receiver.handlers() {
-                if frame.brings == Brings::Item {
-                    receiver.drop_item();
-                }
-                self.stack.pop();
-                continue;
+            if self.turns == TURNS {
+                self.turns = 0;
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
             }
+            self.turns += 1;
             let before = std::mem::replace(&mut frame.state, State::Begun);
             ready!(match (before, frame.brings) {
-                (State::Begun, _) | (State::Ready, Brings::Unasked) => receiver.go_on(frame.handler, cx),
-                (State::Ready, Brings::Item) => receiver.begin(frame.handler, false, cx),
-                (State::Ready, Brings::UnaskedAgain) => receiver.again(frame.handler, cx),
+                (State::Begun, _) => receiver.go_on(frame.handler, cx),
+                (_, Brings::Received) => {
+                    receiver.make(frame.handler)?;
+                    frame.brings = Brings::Item;
+                    receiver.begin(frame.handler, false, cx)
+                }
                 (State::Retries, _) => receiver.begin(frame.handler, true, cx),
+                (State::Ready, Brings::Item) => receiver.begin(frame.handler, false, cx),
+                (State::Ready, Brings::Unasked) => {
+                    if self.ending {
+                        receiver.end(frame.handler);
+                    }
+                    receiver.go_on(frame.handler, cx)
+                }
+                (State::Ready, Brings::UnaskedAgain) => receiver.again(frame.handler, cx),
             })?;
             frame.state = State::Ready;
             frame.handler += 1;
@@ -281,7 +342,6 @@ impl<'a> Inner<'a> {
         if !self.used {
             return Poll::Ready(Ok(()));
         }
-        self.in_hand.clear();
         while let Some(receiver) = self.receivers.get_mut(self.delivers.0) {
             while self.delivers.1 < receiver.handlers() {
                 ready!(receiver.deliver(self.delivers.1, cx))?;
@@ -311,6 +371,7 @@ impl<'a> Inner<'a> {
 
     pub(crate) fn poll_unasked(&mut self, cx: &mut Context<'_>) -> bool {
         self.unasked.clear();
+        self.in_hand.clear();
         for (place, receiver) in self.receivers.iter_mut().enumerate() {
             if receiver.poll_unasked(cx) {
                 self.unasked.push(place);
@@ -319,11 +380,14 @@ impl<'a> Inner<'a> {
         !self.unasked.is_empty()
     }
 
-    /// The source has ended: its pipes hear of it, and what they still have is handled.
+    /// The source has ended: what the pipes still have is handled. Each hears of it when those before it,
+    /// which may give to it, have ended.
     pub(crate) fn end(&mut self) -> bool {
         self.unasked.clear();
+        self.in_hand.clear();
+        self.ending = true;
         for (place, receiver) in self.receivers.iter_mut().enumerate() {
-            if receiver.end() {
+            if receiver.last() {
                 self.unasked.push(place);
             }
         }

@@ -11,7 +11,7 @@
 use super::Shared;
 use crate::{
     error::Fault,
-    source::{Chunk, Feed, Kept},
+    source::{Chunk, Control, Feed, Kept},
     stop::Stop,
 };
 use futures::{FutureExt, future::BoxFuture};
@@ -30,29 +30,47 @@ type Split<I> = (BoxFuture<'static, Result<(), Fault>>, Vec<Box<dyn Feed<I>>>);
 pub(super) fn split<I: Clone + Send + 'static>(
     feed: Box<dyn Feed<I>>,
     workers: usize,
+    control: Control,
     shared: Arc<Shared>,
 ) -> Split<I> {
     // One, since a chunk is enough to work on while the next is being read.
     let (senders, feeds): (Vec<_>, Vec<_>) = (0..workers).map(|_| mpsc::channel(1)).unzip();
-    let feeds = feeds.into_iter().map(|chunks| Box::new(Dealt { chunks, kept: Kept::new() }) as _);
-    (deal(feed, senders, shared).boxed(), feeds.collect())
+    let feeds =
+        feeds.into_iter().map(|parts| Box::new(Dealt { parts, in_hand: None, kept: Kept::new() }) as _);
+    (deal(feed, senders, control, shared).boxed(), feeds.collect())
 }
 
 async fn deal<I: Send>(
     mut feed: Box<dyn Feed<I>>,
-    workers: Vec<mpsc::Sender<Chunk<I>>>,
+    workers: Vec<mpsc::Sender<Part<I>>>,
+    control: Control,
     shared: Arc<Shared>,
 ) -> Result<(), Fault> {
     let mut worker_of = HashMap::new();
     let mut chunk = Chunk::new();
+    let (mut in_hand, mut done) = mpsc::channel(1);
+    let mut asked_again = false;
     loop {
         tokio::select! {
             filled = poll_fn(|cx| feed.poll_chunk(&mut chunk, cx)) => filled?,
             () = shared.stop.stopped() => return Ok(()),
         }
         if chunk.items.is_empty() {
-            return Ok(());
+            if asked_again {
+                return Ok(());
+            }
+            // What is in hand may still seek, and so may whoever holds the source.
+            drop(in_hand);
+            let _ = done.recv().await;
+            (in_hand, done) = mpsc::channel(1);
+            tokio::select! {
+                () = control.resumed() => {}
+                () = shared.stop.stopped() => return Ok(()),
+            }
+            asked_again = true;
+            continue;
         }
+        asked_again = false;
         let mut parts: Vec<Chunk<I>> = workers.iter().map(|_| Chunk::new()).collect();
         for (item, position) in chunk.items.drain(..).zip(chunk.positions.drain(..)) {
             // A new one goes to the worker that has had the fewest.
@@ -66,7 +84,7 @@ async fn deal<I: Send>(
         for (worker, mut part) in workers.iter().zip(parts) {
             if !part.items.is_empty() {
                 part.as_of = chunk.as_of;
-                if worker.send(part).await.is_err() {
+                if worker.send(Part { chunk: part, in_hand: in_hand.clone() }).await.is_err() {
                     return Ok(());
                 }
             }
@@ -74,17 +92,31 @@ async fn deal<I: Send>(
     }
 }
 
+/// What one worker gets at a time.
+struct Part<I> {
+    chunk: Chunk<I>,
+    /// To be dropped when all of it is done.
+    in_hand: mpsc::Sender<()>,
+}
+
 /// What one worker gets.
 struct Dealt<I> {
-    chunks: mpsc::Receiver<Chunk<I>>,
+    parts: mpsc::Receiver<Part<I>>,
+    /// That of the chunk being handled.
+    in_hand: Option<mpsc::Sender<()>>,
     kept: Kept<I>,
 }
 
 impl<I: Clone + Send> Feed<I> for Dealt<I> {
     fn poll_chunk(&mut self, chunk: &mut Chunk<I>, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
-        if let Some(dealt) = ready!(self.chunks.poll_recv(cx)) {
-            *chunk = dealt;
+        self.in_hand = None;
+        if let Some(part) = ready!(self.parts.poll_recv(cx)) {
+            *chunk = part.chunk;
+            self.in_hand = Some(part.in_hand);
             self.kept.take(&chunk.items);
+        } else {
+            // Nothing comes after it, wherever the source is sought.
+            chunk.as_of = u64::MAX;
         }
         Poll::Ready(Ok(()))
     }

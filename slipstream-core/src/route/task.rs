@@ -160,13 +160,13 @@ impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> Ready for Over<
             feed = Box::new(UntilOthersEnd::new(feed, others_ended));
         }
         let origin: Arc<str> = Arc::from(route.origin.as_str());
-        let drive = Drive { shared: Arc::clone(&shared), source, control };
+        let drive = Drive { shared: Arc::clone(&shared), source, control: control.clone() };
         let worker =
             Worker { origin: Arc::clone(&origin), context, inner, handlers: route.handlers(), drive };
         match seekable.map_or(1, |source| source.concurrency()) {
             0 | 1 => vec![worker.run(feed).boxed()],
             workers => {
-                let (deals, feeds) = split(feed, workers, shared);
+                let (deals, feeds) = split(feed, workers, control, shared);
                 let deals = async move { deals.await.map_err(|fault: Fault| fault.of(&origin)) };
                 let tasks = feeds.into_iter().map(|feed| worker.clone().run(feed).boxed());
                 tasks.chain([deals.boxed()]).collect()

@@ -65,10 +65,12 @@ pub(crate) trait Turn<M>: Send {
         let _ = cx;
         false
     }
-    /// The source has ended. Whether a pipe may still have something to handle.
-    fn end(&mut self) -> bool {
+    /// What is handled next is the last. Whether a pipe may still have something for it.
+    fn last(&mut self) -> bool {
         false
     }
+    /// Nothing more comes: its pipe hears of it.
+    fn end(&mut self) {}
     /// Whether the partition's pipe has ended, so that none of its messages reaches it any more.
     fn has_ended(&self) -> bool {
         false
@@ -96,7 +98,8 @@ struct TurnOf<'a, C, H, P, T, K, Call, Calling, Deliver, Delivering> {
 
 /// What a handler that may be called again has to go back to.
 struct Before<T> {
-    savepoint: Savepoint,
+    /// `None` where no item is in its hands.
+    savepoint: Option<Savepoint>,
     /// The outputs of the items before this one.
     outputs: Vec<T>,
     failures: u32,
@@ -123,7 +126,7 @@ where
         deliver: move |outputs| send_each(&handled.sinks, outputs),
         delivering: Place::empty(),
         mends: handled.on_error.mends(),
-        kept: Before { savepoint: Savepoint::default(), outputs: Vec::new(), failures: 0 },
+        kept: Before { savepoint: None, outputs: Vec::new(), failures: 0 },
     }
 }
 
@@ -171,9 +174,9 @@ where
         if !self.mends {
             return Verdict::Stop;
         }
-        // What could not be taken for an item has not been begun with.
-        if !matches!(fault.cause, Cause::Item(_)) {
-            self.undo();
+        // What could not be taken for an item has not been begun with: nothing of it is to be undone.
+        if let Some(before) = self.kept.savepoint.take() {
+            self.undo(&before);
         }
         self.kept.failures += 1;
         let verdict = policy.verdict(self.kept.failures);
@@ -225,6 +228,7 @@ where
         self.outputs.clear();
         self.staged = 0;
         self.kept.outputs.clear();
+        self.kept.savepoint = None;
         self.kept.failures = 0;
     }
 
@@ -254,29 +258,29 @@ where
         if self.mends {
             self.kept.failures = 0;
             // Let go, since rows that are shared are copied when the next is written or all are published.
-            self.kept.savepoint = Savepoint::default();
+            self.kept.savepoint = None;
         }
         Ok(())
     }
 
     /// Remembers how things are before the handler is called.
     fn remember(&mut self) {
-        self.kept.savepoint = transaction::with(|current| current.map(|transaction| transaction.savepoint()))
-            .unwrap_or_default();
+        let before = transaction::with(|current| current.map(|transaction| transaction.savepoint()));
+        self.kept.savepoint = Some(before.unwrap_or_default());
         self.kept.outputs.append(&mut self.outputs);
         self.staged = 0;
     }
 
     /// As things were before the handler was called.
     #[cold]
-    fn undo(&mut self) {
+    fn undo(&mut self, before: &Savepoint) {
         // The future goes first: it may hold on to what it has written.
         self.calling.clear();
         self.outputs.clear();
         self.staged = 0;
         transaction::with(|current| {
             if let Some(transaction) = current {
-                transaction.roll_back_to(&self.kept.savepoint);
+                transaction.roll_back_to(before);
             }
         });
     }

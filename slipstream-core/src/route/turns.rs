@@ -112,17 +112,20 @@ impl<'a, T> Alone<'a, T> {
             step = match step {
                 Step::Handler => return Poll::Ready(Ok(())),
                 Step::Inner => {
-                    ready!(inner.map_or(Poll::Ready(Ok(())), |inner| inner.handle(cx)))?;
+                    ready!(inner.map_or(Poll::Ready(Ok(())), |inner| inner.handle(true, cx)))?;
                     Step::Outside
                 }
                 Step::Outside => {
                     ready!(self.turn.deliver(cx))?;
                     Step::OutsideOfInner
                 }
-                Step::OutsideOfInner => {
-                    ready!(inner.map_or(Poll::Ready(Ok(())), |inner| inner.deliver(cx)))?;
-                    Step::Handler
-                }
+                Step::OutsideOfInner => match inner {
+                    None => Step::Handler,
+                    Some(inner) => {
+                        ready!(inner.deliver(cx))?;
+                        if inner.is_given() { Step::Inner } else { Step::Handler }
+                    }
+                },
             };
         }
     }
@@ -147,7 +150,9 @@ impl<I, T: Turn<I>> Turns<I> for Alone<'_, T> {
         match (how, &mut self.inner) {
             (Mend::Again, inner) => {
                 self.at = Step::Handler;
-                inner.iter_mut().for_each(|inner| inner.again());
+                if item.is_none() {
+                    inner.iter_mut().for_each(|inner| inner.again());
+                }
                 ready!(self.turn.again(item, cx))?;
             }
             (Mend::Retry, Some(inner)) if self.at == Step::Inner => {
@@ -167,7 +172,7 @@ impl<I, T: Turn<I>> Turns<I> for Alone<'_, T> {
         }
     }
     fn mends(&self) -> bool {
-        self.turn.mends()
+        self.turn.mends() || self.inner.as_ref().is_some_and(|inner| inner.mends())
     }
     fn given(&self) -> Given {
         self.inner.as_ref().map_or_else(Given::default, |inner| inner.given())
@@ -187,7 +192,9 @@ impl<I, T: Turn<I>> Turns<I> for Alone<'_, T> {
     }
     fn end(&mut self) -> bool {
         let inner = self.inner.as_mut().is_some_and(|inner| inner.end());
-        self.turn.end() | inner
+        let any = self.turn.last() | inner;
+        self.turn.end();
+        any
     }
     fn have_ended(&self) -> bool {
         self.turn.has_ended()
@@ -233,7 +240,7 @@ impl<'a, I> Several<'a, I> {
             None => Poll::Ready(Ok(())),
             Some(inner) => {
                 self.inside = true;
-                ready!(inner.handle(cx))?;
+                ready!(inner.handle(self.at >= self.turns.len(), cx))?;
                 self.inside = false;
                 Poll::Ready(Ok(()))
             }
@@ -249,6 +256,12 @@ impl<'a, I> Several<'a, I> {
         }
         if let Some(inner) = &mut self.inner {
             ready!(inner.deliver(cx))?;
+            while inner.is_given() {
+                self.inside = true;
+                ready!(inner.handle(true, cx))?;
+                self.inside = false;
+                ready!(inner.deliver(cx))?;
+            }
         }
         self.at = 0;
         Poll::Ready(Ok(()))
@@ -295,7 +308,8 @@ impl<I: Clone + Send> Turns<I> for Several<'_, I> {
     }
     fn go_on(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         if self.inside {
-            ready!(self.inner.as_mut().map_or(Poll::Ready(Ok(())), |inner| inner.handle(cx)))?;
+            let is_last = self.at >= self.turns.len();
+            ready!(self.inner.as_mut().map_or(Poll::Ready(Ok(())), |inner| inner.handle(is_last, cx)))?;
             self.inside = false;
         } else if let Some(pending) = self.turns.get_mut(self.at) {
             ready!(pending.go_on(cx))?;
@@ -307,7 +321,9 @@ impl<I: Clone + Send> Turns<I> for Several<'_, I> {
         match how {
             Mend::Again => {
                 (self.at, self.inside, self.again) = (0, false, true);
-                self.inner.iter_mut().for_each(|inner| inner.again());
+                if item.is_none() {
+                    self.inner.iter_mut().for_each(|inner| inner.again());
+                }
                 self.item = item;
                 self.rest(cx)
             }
@@ -340,7 +356,8 @@ impl<I: Clone + Send> Turns<I> for Several<'_, I> {
         }
     }
     fn mends(&self) -> bool {
-        self.turns.iter().any(|turn| turn.mends())
+        let inner = self.inner.as_ref().is_some_and(|inner| inner.mends());
+        inner || self.turns.iter().any(|turn| turn.mends())
     }
     fn given(&self) -> Given {
         self.inner.as_ref().map_or_else(Given::default, |inner| inner.given())
@@ -360,7 +377,9 @@ impl<I: Clone + Send> Turns<I> for Several<'_, I> {
     }
     fn end(&mut self) -> bool {
         let inner = self.inner.as_mut().is_some_and(|inner| inner.end());
-        self.turns.iter_mut().fold(inner, |any, turn| any | turn.end())
+        let any = self.turns.iter_mut().fold(inner, |any, turn| any | turn.last());
+        self.turns.iter_mut().for_each(|turn| turn.end());
+        any
     }
     fn have_ended(&self) -> bool {
         self.turns.iter().all(|turn| turn.has_ended())

@@ -94,7 +94,6 @@ impl<I: Send, M, F: Fn(I) -> Result<M, BoxError> + Sync> Feed<M> for Taken<'_, I
             return Poll::Ready(Err(fault));
         }
         ready!(self.feed.poll_chunk(&mut self.chunk, cx))?;
-        chunk.as_of = self.chunk.as_of;
         chunk.positions.append(&mut self.chunk.positions);
         chunk.as_of = self.chunk.as_of;
         for item in self.chunk.items.drain(..) {
@@ -231,7 +230,7 @@ struct PipedTurn<'a, I, J, F, M> {
     pipe: Piped<I, J>,
     partition: Option<i32>,
     others: Vec<(Option<i32>, Piped<I, J>)>,
-    /// The source has ended: what the pipes still have is handled.
+    /// The source has ended, and what the pipes still have is handled, all in one message.
     ending: bool,
     take: &'a F,
     turn: Box<dyn Turn<M> + 'a>,
@@ -249,7 +248,7 @@ enum State<J> {
     Pipe,
     /// The pipe gave this, and no message is in hand.
     Unasked(J),
-    /// The handler is still at work on the one before.
+    /// The handler is at work on the one before, or has failed on it.
     Handler,
 }
 
@@ -286,15 +285,23 @@ where
     }
     #[inline]
     fn hand_over(&mut self, given: J, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        self.state = State::Handler;
         let item = self.take(given)?;
-        let polled = self.turn.begin(item, cx)?;
-        if polled.is_pending() {
-            self.state = State::Handler;
-        }
-        polled.map(Ok)
+        ready!(self.turn.begin(item, cx))?;
+        self.state = State::Pipe;
+        Poll::Ready(Ok(()))
     }
     fn take(&self, given: J) -> Result<M, Fault> {
         (self.take)(given).map_err(|error| FaultOf::new(self.turn.name(), Cause::Item(error)))
+    }
+    /// What the pipe gave of itself is the next that the handler takes.
+    #[inline]
+    fn begin_unasked(&mut self) {
+        if let State::Unasked(_) = self.state
+            && let State::Unasked(given) = std::mem::replace(&mut self.state, State::Pipe)
+        {
+            self.given.push(given);
+        }
     }
     /// A message begins.
     #[inline]
@@ -325,27 +332,23 @@ where
     F: Fn(J) -> Result<M, BoxError> + Sync,
 {
     fn begin(&mut self, item: I, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
-        self.forget();
+        // The last message brings all that is left, and would bring an ended pipe nothing when it runs again.
+        if !self.ending {
+            self.forget();
+        }
+        self.begin_unasked();
         self.pipe.put(item, cx);
         self.flow(cx)
     }
     fn go_on(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
-        match std::mem::replace(&mut self.state, State::Pipe) {
-            State::Handler => {
-                self.state = State::Handler;
-                ready!(self.turn.go_on(cx))?;
-                self.state = State::Pipe;
-            }
-            State::Unasked(given) => {
-                self.forget();
-                ready!(self.hand_over_new(given, cx))?;
-            }
-            State::Pipe => {}
+        if let State::Handler = self.state {
+            ready!(self.turn.go_on(cx))?;
+            self.state = State::Pipe;
         }
+        self.begin_unasked();
         self.flow(cx)
     }
     fn retry(&mut self, _: Option<I>, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
-        self.state = State::Pipe;
         if let Some(given) = self.handed.checked_sub(1).and_then(|last| self.given.get(last)) {
             let given = given.clone();
             ready!(self.hand_over(given, cx))?;
@@ -357,6 +360,10 @@ where
         self.flow(cx)
     }
     fn failed(&mut self, fault: &FaultOf) -> Verdict {
+        // A pipe that has panicked is broken: what it gives from then on, if anything, is anybody's guess.
+        if !matches!(self.state, State::Handler) && !matches!(fault.cause, Cause::Item(_)) {
+            return Verdict::Stop;
+        }
         self.state = State::Pipe;
         self.turn.failed(fault)
     }
@@ -388,6 +395,7 @@ where
     }
     fn poll_unasked(&mut self, cx: &mut Context<'_>) -> bool {
         if let State::Pipe = self.state {
+            self.forget();
             if let Poll::Ready(Flowed::Gave(given)) = self.pipe.poll(cx) {
                 self.state = State::Unasked(given);
             } else {
@@ -405,11 +413,14 @@ where
         }
         matches!(self.state, State::Unasked(_))
     }
-    fn end(&mut self) -> bool {
+    fn last(&mut self) -> bool {
+        self.forget();
         self.ending = true;
+        !self.pipe.has_ended() || self.others.iter().any(|(_, pipe)| !pipe.has_ended())
+    }
+    fn end(&mut self) {
         self.pipe.end();
         self.others.iter_mut().for_each(|(_, pipe)| pipe.end());
-        !self.pipe.has_ended() || self.others.iter().any(|(_, pipe)| !pipe.has_ended())
     }
     fn has_ended(&self) -> bool {
         self.pipe.has_ended() && matches!(self.state, State::Pipe)

@@ -102,7 +102,8 @@ impl Control {
     }
 
     /// From the next message on nothing is handed to handlers, whatever was fetched, until
-    /// [`resume`](Control::resume). A message that has begun is finished.
+    /// [`resume`](Control::resume). A message that has begun is finished. A source that comes to its end meanwhile
+    /// has not ended before.
     pub fn pause(&self) {
         self.hold(USER);
     }

@@ -17,6 +17,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use tokio::sync::Notify;
+
 use super::known::Known;
 use super::rows::{Found, Rows};
 use super::tiers::Tiers;
@@ -82,8 +84,11 @@ pub(crate) type TurnNumber = u64;
 #[derive(Debug, Default)]
 pub(super) struct Epochs {
     running: AtomicBool,
-    /// About how many bytes of rows the active layer has.
+    /// About how many bytes of rows the active layer has, and may have.
     active_bytes: AtomicUsize,
+    most_bytes: AtomicUsize,
+    /// More than that was written from outside of messages.
+    is_past_bytes: Notify,
     layers: RwLock<Layers>,
     /// Held while a batch is written: a flow that was dropped may still be at it. What is known then is for
     /// the readers when the closing layer is dropped.
@@ -235,7 +240,10 @@ impl Store {
         }
         if !rows.is_empty() {
             layers.active.change().take_over(rows);
-            self.inner.epochs.active_bytes.fetch_add(bytes, Ordering::Relaxed);
+            match turn {
+                Some(_) => drop(self.inner.epochs.active_bytes.fetch_add(bytes, Ordering::Relaxed)),
+                None => self.count_outside(bytes),
+            }
         }
         if let Some((place, position)) = moved {
             layers.moved.insert(place, position);
@@ -267,7 +275,7 @@ impl Store {
             return direct();
         }
         change(layers.active.change());
-        self.inner.epochs.active_bytes.fetch_add(bytes + ROW_BYTES, Ordering::Relaxed);
+        self.count_outside(bytes + ROW_BYTES);
         Ok(())
     }
 
@@ -304,6 +312,24 @@ impl Store {
     #[cfg(test)]
     pub(crate) fn fail_at(&self, write: usize) {
         self.inner.epochs.writes_left.store(write, Ordering::Relaxed);
+    }
+
+    /// So many bytes more were written from outside of messages, which nobody holds back.
+    fn count_outside(&self, bytes: usize) {
+        let Epochs { active_bytes, most_bytes, is_past_bytes, .. } = &self.inner.epochs;
+        if active_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > most_bytes.load(Ordering::Relaxed) {
+            is_past_bytes.notify_one();
+        }
+    }
+
+    /// Says how many bytes may wait for a commit.
+    pub(crate) fn set_most_bytes(&self, bytes: usize) {
+        self.inner.epochs.most_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Waits until more was written from outside of messages.
+    pub(crate) async fn past_bytes(&self) {
+        self.inner.epochs.is_past_bytes.notified().await;
     }
 
     /// About how many bytes are published and not yet being committed.
