@@ -71,6 +71,10 @@ pub(crate) trait Turn<M>: Send {
     }
     /// Nothing more comes: its pipe hears of it.
     fn end(&mut self) {}
+    /// Whether it is behind a pipe.
+    fn is_piped(&self) -> bool {
+        false
+    }
     /// Whether the partition's pipe has ended, so that none of its messages reaches it any more.
     fn has_ended(&self) -> bool {
         false

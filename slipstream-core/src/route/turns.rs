@@ -215,6 +215,8 @@ impl<I, T: Turn<I>> Turns<I> for Alone<'_, T> {
 /// Several handlers: which ones is known when the flow starts, so their calls are dynamic.
 pub(crate) struct Several<'a, I> {
     turns: Vec<Box<dyn Turn<I> + 'a>>,
+    /// All are behind pipes, which may end.
+    can_end: bool,
     inner: Option<Box<Inner<'a>>>,
     /// What those that have not begun will take, while one before them is pending.
     item: Option<I>,
@@ -229,7 +231,8 @@ pub(crate) struct Several<'a, I> {
 
 impl<'a, I> Several<'a, I> {
     pub(crate) fn new(turns: Vec<Box<dyn Turn<I> + 'a>>, inner: Option<Box<Inner<'a>>>) -> Self {
-        Several { turns, inner, item: None, again: false, at: 0, inside: false }
+        let can_end = turns.iter().all(|turn| turn.is_piped());
+        Several { turns, can_end, inner, item: None, again: false, at: 0, inside: false }
     }
 
     /// The handler at `at` is done: the next one is to begin.
@@ -247,7 +250,8 @@ impl<'a, I> Several<'a, I> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "as for `Alone::begin`")]
     fn deliver(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         let called = self.turns.len();
         for turn in self.turns.iter_mut().skip(self.at - called) {
@@ -382,7 +386,7 @@ impl<I: Clone + Send> Turns<I> for Several<'_, I> {
         any
     }
     fn have_ended(&self) -> bool {
-        self.turns.iter().all(|turn| turn.has_ended())
+        self.can_end && self.turns.iter().all(|turn| turn.has_ended())
     }
     fn give_up(&mut self) {
         self.item = None;

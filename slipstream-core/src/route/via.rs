@@ -422,6 +422,9 @@ where
         self.pipe.end();
         self.others.iter_mut().for_each(|(_, pipe)| pipe.end());
     }
+    fn is_piped(&self) -> bool {
+        true
+    }
     fn has_ended(&self) -> bool {
         self.pipe.has_ended() && matches!(self.state, State::Pipe)
     }
