@@ -32,6 +32,8 @@ mod stop;
 pub mod store;
 mod transaction;
 
+#[cfg(feature = "kafka")]
+pub mod kafka;
 pub mod key;
 mod timestamp;
 
