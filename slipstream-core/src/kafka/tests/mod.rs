@@ -1,1 +1,2 @@
+mod partitions;
 mod settings;
