@@ -2,7 +2,7 @@
 //! crate `slipstream`, which adds the attribute `#[handle]`.
 //!
 //! ```text
-//! flow → route → { cache } → { source, sink, output, pipe } → { transaction, store, message, key, error }
+//! flow → route → { cache } → { source, sink, output, pipe } → { transaction, store, message, codec, key, error }
 //! ```
 //!
 //! Imports run downwards only; a test checks it.
@@ -10,6 +10,7 @@ pub mod builder;
 #[cfg(feature = "rocksdb")]
 pub mod cache;
 mod channel;
+pub mod codec;
 mod commit;
 mod error;
 mod flow;
@@ -31,6 +32,8 @@ mod stop;
 pub mod store;
 mod transaction;
 
+#[cfg(feature = "kafka")]
+pub mod kafka;
 pub mod key;
 mod timestamp;
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 /// From the bottom to the top; modules of one line may not name each other.
 const LAYERS: [&[&str]; 10] = [
     &["error", "on_error", "once", "opaque", "timestamp"],
-    &["given", "key", "message", "position", "stop"],
+    &["codec", "given", "kafka", "key", "message", "position", "stop"],
     &["item", "store"],
     &["transaction"],
     &["output", "pipe"],

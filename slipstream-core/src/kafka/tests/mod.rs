@@ -1,0 +1,2 @@
+mod partitions;
+mod settings;
