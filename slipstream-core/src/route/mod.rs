@@ -12,6 +12,7 @@
 mod drive;
 mod inner;
 mod mend;
+mod mending;
 mod mounting;
 mod readable;
 mod split;

@@ -12,6 +12,7 @@ use crate::{
     route::{
         drive::{Drive, drive},
         inner::Inner,
+        mending::Mending,
         turns::Alone,
     },
     sink::{Flush, SinkAsync, SinkList, Sinks, Taken, sink_async},
@@ -185,10 +186,16 @@ where
         inner: Option<Box<Inner<'a>>>,
         shared: &'a Drive,
     ) -> BoxFuture<'a, Result<(), Fault>> {
+        if self.on_error.mends() {
+            return Box::pin(drive(Alone::new(Mounted::turn(self, context), inner), feed, shared));
+        }
         Box::pin(drive(Alone::new(turn(self, context), inner), feed, shared))
     }
     fn turn<'a>(&'a self, context: &'a C) -> Box<dyn Turn<H::Item> + 'a> {
-        Box::new(turn(self, context))
+        match self.on_error.mends() {
+            true => Box::new(Mending::new(turn(self, context))),
+            false => Box::new(turn(self, context)),
+        }
     }
     fn on_error(&self) -> OnError {
         self.on_error

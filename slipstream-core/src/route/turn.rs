@@ -6,14 +6,13 @@
 //!                                    ⋮                           retry, or go_on without this part
 //!                               deliver ─▶ sinks outside
 //! ```
-use super::mounting::Complete;
+use super::{mending::Undoable, mounting::Complete};
 use crate::{
     BoxError, Emitter, Handler,
     error::{Cause, Fault, FaultOf},
-    on_error::Verdict,
+    on_error::{OnError, Verdict},
     output::Outputs,
     sink::Sinks,
-    transaction::{self, Savepoint},
 };
 use std::{
     future::Future,
@@ -43,9 +42,14 @@ pub(crate) trait Turn<M>: Send {
     }
     /// What becomes of the message after this fault of the handler, by its policy. Unless all is to stop,
     /// what it had done with the item is undone.
-    fn failed(&mut self, fault: &FaultOf) -> Verdict;
+    fn failed(&mut self, fault: &FaultOf) -> Verdict {
+        let _ = fault;
+        Verdict::Stop
+    }
     /// Whether its policy may ask for an item again.
-    fn mends(&self) -> bool;
+    fn mends(&self) -> bool {
+        false
+    }
     /// When all handlers of the message are done: the sinks outside.
     fn deliver(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>>;
     /// Whether items are to be kept for a message that runs again, from the next message on.
@@ -95,25 +99,13 @@ struct TurnOf<'a, C, H, P, T, K, Call, Calling, Deliver, Delivering> {
     staged: usize,
     deliver: Deliver,
     delivering: Place<Delivering>,
-    /// Whether the handler's policy may call it again, so that `kept` is of use.
-    mends: bool,
-    kept: Before<T>,
-}
-
-/// What a handler that may be called again has to go back to.
-struct Before<T> {
-    /// `None` where no item is in its hands.
-    savepoint: Option<Savepoint>,
-    /// The outputs of the items before this one.
-    outputs: Vec<T>,
-    failures: u32,
 }
 
 /// Prepares the turns of one handler.
 pub(crate) fn turn<'a, C, H, P, T, K>(
     handled: &'a Complete<C, H, P, T, K>,
     context: &'a C,
-) -> impl Turn<H::Item> + 'a
+) -> impl Turn<H::Item> + Undoable<Output = T> + 'a
 where
     C: Send + Sync + 'static,
     H: Handler<C>,
@@ -129,8 +121,6 @@ where
         staged: 0,
         deliver: move |outputs| send_each(&handled.sinks, outputs),
         delivering: Place::empty(),
-        mends: handled.on_error.mends(),
-        kept: Before { savepoint: None, outputs: Vec::new(), failures: 0 },
     }
 }
 
@@ -150,9 +140,6 @@ where
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "as for the caller, `Alone::begin`")]
     fn begin(&mut self, item: H::Item, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
-        if self.mends {
-            self.remember();
-        }
         let out = self.handled.way.emitter(&mut self.outputs);
         let calling = (self.call)(item, out);
         let returned = if H::WAITS {
@@ -173,40 +160,9 @@ where
         Poll::Ready(self.take(returned))
     }
 
-    fn failed(&mut self, fault: &FaultOf) -> Verdict {
-        let policy = self.handled.on_error;
-        if !self.mends {
-            return Verdict::Stop;
-        }
-        // What could not be taken for an item has not been begun with: nothing of it is to be undone.
-        if let Some(before) = self.kept.savepoint.take() {
-            self.undo(&before);
-        }
-        self.kept.failures += 1;
-        let verdict = policy.verdict(self.kept.failures);
-        match verdict {
-            Verdict::Skip => self.handled.skipped(fault),
-            Verdict::Retry(after) => {
-                tracing::warn!(handler = self.handled.name, ?after, "failed, and is called again: {fault}");
-            }
-            Verdict::Stop => {}
-        }
-        if !matches!(verdict, Verdict::Retry(_)) {
-            self.kept.failures = 0;
-        }
-        verdict
-    }
-
-    fn mends(&self) -> bool {
-        self.mends
-    }
-
     #[inline]
     fn deliver(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         let Complete { sinks, name, .. } = self.handled;
-        if self.mends {
-            self.with_those_before();
-        }
         let sent = if K::WAIT {
             if self.delivering.is_empty() {
                 if self.outputs.is_empty() {
@@ -231,9 +187,6 @@ where
         self.delivering.clear();
         self.outputs.clear();
         self.staged = 0;
-        self.kept.outputs.clear();
-        self.kept.savepoint = None;
-        self.kept.failures = 0;
     }
 
     fn name(&self) -> &'static str {
@@ -259,42 +212,30 @@ where
         let staged = fresh.iter().try_for_each(|output| sinks.stage(output));
         staged.map_err(|error| FaultOf::new(name, Cause::Sink(error)))?;
         self.staged = self.outputs.len();
-        if self.mends {
-            self.kept.failures = 0;
-            // Let go, since rows that are shared are copied when the next is written or all are published.
-            self.kept.savepoint = None;
-        }
         Ok(())
     }
+}
 
-    /// Remembers how things are before the handler is called.
-    fn remember(&mut self) {
-        let before = transaction::with(|current| current.map(|transaction| transaction.savepoint()));
-        self.kept.savepoint = Some(before.unwrap_or_default());
-        self.kept.outputs.append(&mut self.outputs);
-        self.staged = 0;
+impl<C, H, P, T, K, Call, Calling, Deliver, Delivering> Undoable
+    for TurnOf<'_, C, H, P, T, K, Call, Calling, Deliver, Delivering>
+where
+    Calling: Future,
+{
+    type Output = T;
+    fn outputs(&mut self) -> (&mut Vec<T>, &mut usize) {
+        (&mut self.outputs, &mut self.staged)
     }
-
-    /// As things were before the handler was called.
-    #[cold]
-    fn undo(&mut self, before: &Savepoint) {
-        // The future goes first: it may hold on to what it has written.
+    fn is_calling(&self) -> bool {
+        !self.calling.is_empty()
+    }
+    fn drop_call(&mut self) {
         self.calling.clear();
-        self.outputs.clear();
-        self.staged = 0;
-        transaction::with(|current| {
-            if let Some(transaction) = current {
-                transaction.roll_back_to(before);
-            }
-        });
     }
-
-    /// All outputs of the message, in order.
-    #[cold]
-    fn with_those_before(&mut self) {
-        self.kept.outputs.append(&mut self.outputs);
-        std::mem::swap(&mut self.kept.outputs, &mut self.outputs);
-        self.staged = self.outputs.len();
+    fn policy(&self) -> OnError {
+        self.handled.on_error
+    }
+    fn skipped(&self, fault: &FaultOf) {
+        self.handled.skipped(fault);
     }
 }
 

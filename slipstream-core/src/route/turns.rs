@@ -96,10 +96,17 @@ impl<'a, T> Alone<'a, T> {
         if self.inner.is_some() {
             return self.finish(Step::Inner, cx);
         }
-        self.at = Step::Outside;
-        ready!(self.turn.deliver(cx))?;
-        self.at = Step::Handler;
-        Poll::Ready(Ok(()))
+        // A policy is about the handler, not about this.
+        if self.turn.mends() {
+            self.at = Step::Outside;
+        }
+        let delivered = self.turn.deliver(cx)?;
+        if delivered.is_pending() {
+            self.at = Step::Outside;
+        } else if self.turn.mends() {
+            self.at = Step::Handler;
+        }
+        delivered.map(Ok)
     }
 
     fn finish<I>(&mut self, mut step: Step, cx: &mut Context<'_>) -> Poll<Result<(), Fault>>

@@ -61,8 +61,7 @@ where
         }
         if self.handler.on_error().mends() {
             // What cannot be taken for an item is then the handler's to mend.
-            let turn = TurnVia { take: &self.take, turn: self.handler.turn(context) };
-            return Box::pin(super::drive::drive(Alone::new(turn, inner), feed, drive));
+            return Box::pin(super::drive::drive(Alone::new(self.turn(context), inner), feed, drive));
         }
         Box::pin(async move {
             let name = self.handler.name();
