@@ -298,8 +298,9 @@ impl<I: Clone + Send> Several<'_, I> {
     }
 }
 
+#[allow(clippy::inline_always, reason = "as for `Alone::begin`")]
 impl<I: Clone + Send> Turns<I> for Several<'_, I> {
-    #[inline]
+    #[inline(always)]
     fn begin(&mut self, item: I, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         if self.inner.is_some() {
             self.item = Some(item);
