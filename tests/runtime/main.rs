@@ -18,6 +18,7 @@ mod routes;
 mod shapes;
 mod sinks;
 mod sources;
+mod together;
 
 use std::sync::{Arc, Mutex};
 
