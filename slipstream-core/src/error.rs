@@ -1,5 +1,5 @@
 //! Errors: a handler's are boxed, a flow's say where they came from.
-use std::{error::Error as StdError, fmt};
+use std::{error::Error as StdError, fmt, sync::Arc};
 
 /// Any error: what handlers, sinks and expressions of the attribute may fail with.
 pub type BoxError = Box<dyn StdError + Send + Sync>;
@@ -171,6 +171,8 @@ pub(crate) type Fault = Box<FaultOf>;
 #[derive(Debug)]
 pub(crate) struct FaultOf {
     pub(crate) handler: &'static str,
+    /// The channel or cache that the handler reads, where its item came inside of a message.
+    pub(crate) within: Option<Arc<str>>,
     pub(crate) cause: Cause,
 }
 
@@ -207,11 +209,15 @@ pub(crate) enum Cause {
 impl FaultOf {
     #[cold]
     pub(crate) fn new(handler: &'static str, cause: Cause) -> Fault {
-        Box::new(FaultOf { handler, cause })
+        Box::new(FaultOf { handler, within: None, cause })
     }
     /// The error of a message of the source `origin`.
     pub(crate) fn of(self, origin: &str) -> Error {
-        let (handler, origin) = (self.handler, origin.to_owned());
+        let handler = self.handler;
+        let origin = match self.within {
+            Some(within) => format!("{within}` for an item of `{origin}"),
+            None => origin.to_owned(),
+        };
         match self.cause {
             Cause::Handler(cause) => Error::Handler { handler, origin, cause },
             Cause::Panic(message) => Error::Panic { handler, origin, message },

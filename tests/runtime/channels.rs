@@ -103,7 +103,10 @@ fn skips_b2(app: &App, letter: String) -> Result<()> {
 async fn what_is_given_is_part_of_the_message_and_dropped_with_it() {
     let app = app();
     let error = flow![gives_two, counts, fails_at_b2].run(Arc::clone(&app)).await.unwrap_err();
-    assert!(matches!(typed(error), Error::Handler { handler: "fails_at_b2", .. }));
+    let error = typed(error);
+    assert!(matches!(error, Error::Handler { handler: "fails_at_b2", .. }));
+    let text = "handler `fails_at_b2` failed on an item of `app.letters` for an item of `app.numbers`: b2";
+    assert_eq!(format!("{error:?}"), text);
     // Of the second message nothing is there, also what was handled without a fault.
     assert_eq!(app.seen.get("all").unwrap(), Some(2));
     assert_eq!(app.seen.get("a2").unwrap(), None);

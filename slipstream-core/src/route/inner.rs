@@ -32,6 +32,8 @@ pub(crate) trait InnerRoute<C>: Send + Sync {
 
 /// Those of items `I`.
 pub(crate) struct InnerRouteOf<C, I> {
+    /// The channel or cache as the attribute names it.
+    pub(crate) origin: Arc<str>,
     pub(crate) receives: Arc<dyn Receiver<I>>,
     pub(crate) handlers: Arc<[Box<dyn MountedOn<C, I>>]>,
 }
@@ -42,6 +44,7 @@ impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> InnerRoute<C> f
         // A message runs again with what was given to it then, so pipes need to remember.
         turns.iter_mut().for_each(|turn| turn.keep(true));
         Box::new(Receiving {
+            origin: &self.origin,
             receives: &*self.receives,
             raw: self.receives.queue(),
             items: Vec::new(),
@@ -52,6 +55,7 @@ impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> InnerRoute<C> f
 
 /// The turns of one channel or cache, its items' type forgotten.
 pub(crate) trait Within: Send {
+    fn origin(&self) -> &Arc<str>;
     fn handlers(&self) -> usize;
     /// The place in the transaction for what is given to it.
     fn place(&self) -> (ReceiverId, Box<dyn Queue>);
@@ -79,6 +83,7 @@ pub(crate) trait Within: Send {
 }
 
 struct Receiving<'a, I> {
+    origin: &'a Arc<str>,
     receives: &'a dyn Receiver<I>,
     /// Received, and no handler has begun.
     raw: Box<dyn Queue>,
@@ -88,6 +93,9 @@ struct Receiving<'a, I> {
 }
 
 impl<I: Clone + Send> Within for Receiving<'_, I> {
+    fn origin(&self) -> &Arc<str> {
+        self.origin
+    }
     fn handlers(&self) -> usize {
         self.turns.len()
     }
@@ -282,6 +290,18 @@ impl<'a> Inner<'a> {
     /// Handles all that was given, and all that comes of it; after the last handler of the message also
     /// what the pipes have of themselves.
     pub(crate) fn handle(&mut self, is_last: bool, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        let handled = self.handle_each(is_last, cx);
+        let receiver = self.stack.last().map_or(usize::MAX, |frame| frame.receiver);
+        handled.map_err(|fault| self.within(fault, receiver))
+    }
+
+    /// The fault says what the handler was reading.
+    fn within(&self, mut fault: Fault, receiver: usize) -> Fault {
+        fault.within = self.receivers.get(receiver).map(|receiver| Arc::clone(receiver.origin()));
+        fault
+    }
+
+    fn handle_each(&mut self, is_last: bool, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         if is_last && !self.unasked.is_empty() {
             self.unasked();
         }
@@ -339,6 +359,11 @@ impl<'a> Inner<'a> {
 
     /// The sinks outside of all that was handled.
     pub(crate) fn deliver(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        let delivered = self.deliver_each(cx);
+        delivered.map_err(|fault| self.within(fault, self.delivers.0))
+    }
+
+    fn deliver_each(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         if !self.used {
             return Poll::Ready(Ok(()));
         }

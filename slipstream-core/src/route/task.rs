@@ -120,7 +120,8 @@ impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> AnyRoute<C> for
     }
     fn inner(&mut self) -> Option<Arc<dyn InnerRoute<C>>> {
         let receives = Arc::clone(&self.receives.as_ref()?.0);
-        Some(Arc::new(InnerRouteOf { receives, handlers: self.handlers() }))
+        let origin = Arc::from(self.origin.as_str());
+        Some(Arc::new(InnerRouteOf { origin, receives, handlers: self.handlers() }))
     }
     fn set_feed(&mut self, feed: Box<dyn Any>) {
         self.feed = feed.downcast::<Box<dyn Feed<I>>>().ok().map(|feed| *feed);
