@@ -15,6 +15,7 @@ mod routes;
 mod shapes;
 mod sinks;
 mod sources;
+mod together;
 
 use std::sync::{Arc, Mutex};
 
