@@ -40,7 +40,8 @@ const ROOM: usize = 128;
 /// channel, what is sent is dropped. A channel may feed itself, as long as that comes to an end.
 ///
 /// **From outside** (a task, a web server) each item is a message of its own. It cannot be read again: what
-/// is not yet handled and committed is lost when the process crashes.
+/// is not yet handled and committed is lost when the process crashes. What waits when a flow is stopped waits
+/// for the next one.
 ///
 /// As a source it ends when the flow's other sources have ended and nothing is left in it; in a flow that
 /// reads channels and caches alone, when it is [closed](Channel::close). A pipe between a channel and its

@@ -201,6 +201,23 @@ async fn a_channel_ends_when_the_other_sources_have_and_nothing_is_left_in_it() 
     assert_eq!(app.log.sorted(), ["2 s1", "2 s2"]);
 }
 
+#[handle(app.numbers)]
+async fn fills_it_at_last(app: &App, n: u32) {
+    let letters = app.letters.clone();
+    if n == 2 {
+        let fills =
+            async move { futures::future::join_all((0..250).map(|n| letters.send(n.to_string()))).await };
+        tokio::spawn(fills).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_is_left_in_a_channel_when_the_other_sources_end_is_handled_before_it_ends() {
+    let app = app();
+    ends(flow![takes_its_time, fills_it_at_last].run(Arc::clone(&app))).await.unwrap();
+    assert_eq!(app.log.take().len(), 250);
+}
+
 #[tokio::test]
 async fn sending_from_outside_waits_for_room() {
     let channel = Channel::new();
@@ -302,4 +319,43 @@ fn a_channel_that_feeds_itself_for_ever_can_be_dropped_with_its_flow() {
     }
     runtime.shutdown_background();
     assert_eq!(Arc::strong_count(&app), 1, "it still runs");
+}
+
+#[handle(app.letters)]
+async fn takes_its_time(app: &App, letter: String) {
+    app.log.add(letter);
+    tokio::time::sleep(Duration::from_millis(2)).await;
+}
+
+#[tokio::test]
+async fn what_waits_in_a_channel_when_its_flow_is_stopped_is_handled_by_the_next() {
+    let app = app();
+    for n in 0..100 {
+        app.letters.send(n.to_string()).await.unwrap();
+    }
+    app.letters.close();
+    let flow = flow![takes_its_time];
+    let handle = flow.handle();
+    let run = tokio::spawn(flow.run(Arc::clone(&app)));
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    handle.stop();
+    run.await.unwrap().unwrap();
+    let first = app.log.take();
+    assert!(first.len() < 100, "the stop came too late");
+    flow![takes_its_time].run(Arc::clone(&app)).await.unwrap();
+    let all = [first, app.log.take()].concat();
+    assert_eq!(all, (0..100).map(|n| n.to_string()).collect::<Vec<_>>());
+}
+
+#[handle(app.numbers, pipe = |items| items.take(1), sink = app.letters)]
+fn gives_the_first(app: &App, n: u32) -> String {
+    app.log.add(n);
+    format!("a{n}")
+}
+
+#[tokio::test]
+async fn the_pipe_of_a_channel_ends_also_where_a_pipe_has_ended_the_source() {
+    let app = app();
+    flow![gives_the_first, reads_all_at_the_end].store(app.seen.store()).run(Arc::clone(&app)).await.unwrap();
+    assert_eq!(app.seen.get("a1").unwrap(), Some(1));
 }

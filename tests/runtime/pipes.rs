@@ -212,3 +212,10 @@ async fn a_pipe_may_hand_the_items_to_a_task_of_its_own() -> Result<()> {
     let running = flow![through, beside].run(Arc::clone(&app));
     tokio::time::timeout(Duration::from_secs(60), running).await.expect("it does not wait for ever")
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_pipe_that_ends_while_its_source_has_nothing_ends_it() -> Result<()> {
+    #[handle(stream::pending::<u32>, pipe = |items| items.take_until(tokio::time::sleep(Duration::from_secs(1))))]
+    fn never(_: u32) {}
+    tokio::time::timeout(Duration::from_secs(60), flow![never].run(())).await.expect("it waits for ever")
+}

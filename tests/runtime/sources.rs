@@ -553,11 +553,12 @@ fn copy_directory(from: &Path, to: &Path) {
 
 // The end of a source.
 
-/// Partitions side by side, which take a while to say that they have ended.
+/// Partitions side by side, which take a while to say that they have ended, or do so at once.
 #[derive(Clone)]
 struct Ending {
     numbers: Numbers,
     workers: usize,
+    after: Duration,
 }
 
 impl AsyncIterable for Ending {
@@ -575,7 +576,8 @@ impl AsyncIterable for Ending {
 
 impl Seekable for Ending {
     fn open_at(&self, start: Positions) -> impl Stream<Item = (Position, (i32, i64))> + Send + 'static {
-        let end = stream::once(tokio::time::sleep(Duration::from_millis(20)));
+        let wait = (!self.after.is_zero()).then_some(self.after);
+        let end = stream::iter(wait).then(tokio::time::sleep);
         self.numbers.open_at(start).chain(end.filter_map(|()| async { None }))
     }
     fn control(&self) -> Option<&Control> {
@@ -589,14 +591,15 @@ impl Seekable for Ending {
 fn ending(workers: usize, length: i64) -> (Ending, Control) {
     let numbers = Numbers::new([length], &Memory::new());
     let control = numbers.control.clone();
-    (Ending { numbers, workers }, control)
+    (Ending { numbers, workers, after: Duration::from_millis(20) }, control)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_last_message_may_seek_back() -> Result<()> {
     for workers in [1, 2] {
         let (store, log) = (Store::in_memory()?, Log::default());
-        let (numbers, control) = ending(workers, 3);
+        let (mut numbers, control) = ending(workers, 3);
+        numbers.after = Duration::ZERO;
         let seen = log.clone();
         let reads = source(&numbers).handle(move |(_, offset)| {
             seen.add(offset);

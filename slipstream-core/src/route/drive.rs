@@ -41,6 +41,7 @@ pub(crate) struct Drive {
     pub(crate) shared: Arc<Shared>,
     /// The flow's number for the source.
     pub(crate) source: u32,
+    pub(crate) has_positions: bool,
     /// By what the source is paused and sought.
     pub(crate) control: Control,
 }
@@ -170,9 +171,12 @@ pub(crate) async fn drive<I: Send>(
                     Err(fault) => Next::Fault(fault),
                 });
             }
-            match message.during(|turns, _| turns.poll_unasked(cx)) {
-                Ok(true) => Poll::Ready(Next::Unasked),
-                Ok(false) => Poll::Pending,
+            match message
+                .during(|turns, _| (turns.poll_unasked(cx), !drive.has_positions && turns.have_ended()))
+            {
+                Ok((true, _)) => Poll::Ready(Next::Unasked),
+                Ok((false, true)) => Poll::Ready(Next::End),
+                Ok((false, false)) => Poll::Pending,
                 Err(fault) => Poll::Ready(Next::Fault(fault)),
             }
         });
@@ -211,7 +215,7 @@ pub(crate) async fn drive<I: Send>(
                 drop(left);
                 chunk.positions.clear();
                 if is_plain && message.turns.have_ended() {
-                    return Ok(());
+                    return at_the_end(&mut message, feed, drive).await;
                 }
                 // A chunk asks the scheduler and the clock once: at each message it would cost more than
                 // the message.
@@ -237,10 +241,7 @@ pub(crate) async fn drive<I: Send>(
                 if !drive.control.sought_since(chunk.as_of).is_empty() {
                     continue;
                 }
-                return match message.during(|turns, _| turns.end())? {
-                    true => unasked(&mut message, feed, drive).await,
-                    false => Ok(()),
-                };
+                return at_the_end(&mut message, feed, drive).await;
             }
         }
     }
@@ -270,11 +271,24 @@ async fn unasked<I: Send, T: Turns<I>>(
     }
 }
 
+/// The source has ended, or all that its handlers wanted of it: what the pipes still have is handled.
+async fn at_the_end<I: Send, T: Turns<I>>(
+    message: &mut InHand<I, T>,
+    feed: &mut dyn Feed<I>,
+    drive: &Drive,
+) -> Result<(), Fault> {
+    match !drive.shared.stop.is_set() && message.during(|turns, _| turns.end())? {
+        true => unasked(message, feed, drive).await,
+        false => Ok(()),
+    }
+}
+
 /// What a route waits for between two chunks.
 enum Next {
     Chunk,
     /// A pipe has something that no message brought.
     Unasked,
+    /// Also of all pipes of a source without positions.
     End,
     Stop,
     Fault(Fault),

@@ -59,5 +59,10 @@ impl<S: Refuted> Readable<Never> for S {
 }
 
 fn open<S: AsyncIterable>(source: &S) -> Box<dyn Feed<S::Item>> {
-    Box::new(Plain::new(source.open().fuse()))
+    let items = source.open().fuse();
+    match source.receives() {
+        None => Box::new(Plain::new(items)),
+        // What came from outside waits for the next flow where this one is stopped.
+        Some(_) => Box::new(Plain::one_by_one(items)),
+    }
 }

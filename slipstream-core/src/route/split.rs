@@ -131,22 +131,23 @@ impl<I: Clone + Send> Feed<I> for Dealt<I> {
 /// A feed that ends when others have and nothing is left in it.
 pub(super) struct UntilOthersEnd<I> {
     feed: Box<dyn Feed<I>>,
-    others_ended: BoxFuture<'static, ()>,
+    /// `None` once they have.
+    others_ended: Option<BoxFuture<'static, ()>>,
 }
 
 impl<I> UntilOthersEnd<I> {
     pub(super) fn new(feed: Box<dyn Feed<I>>, others_ended: Arc<Stop>) -> Self {
-        UntilOthersEnd {
-            feed,
-            others_ended: async move { others_ended.stopped().await }.boxed().fuse().boxed(),
-        }
+        UntilOthersEnd { feed, others_ended: Some(async move { others_ended.stopped().await }.boxed()) }
     }
 }
 
 impl<I> Feed<I> for UntilOthersEnd<I> {
     fn poll_chunk(&mut self, chunk: &mut Chunk<I>, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         // Asked before the feed, so that what was sent before the others ended is seen.
-        let ended = self.others_ended.as_mut().poll(cx).is_ready();
+        if self.others_ended.as_mut().is_some_and(|ended| ended.as_mut().poll(cx).is_ready()) {
+            self.others_ended = None;
+        }
+        let ended = self.others_ended.is_none();
         match self.feed.poll_chunk(chunk, cx) {
             Poll::Pending if ended => Poll::Ready(Ok(())),
             polled => polled,

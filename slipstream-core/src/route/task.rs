@@ -160,7 +160,8 @@ impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> Ready for Over<
             feed = Box::new(UntilOthersEnd::new(feed, others_ended));
         }
         let origin: Arc<str> = Arc::from(route.origin.as_str());
-        let drive = Drive { shared: Arc::clone(&shared), source, control: control.clone() };
+        let has_positions = seekable.is_some();
+        let drive = Drive { shared: Arc::clone(&shared), source, has_positions, control: control.clone() };
         let worker =
             Worker { origin: Arc::clone(&origin), context, inner, handlers: route.handlers(), drive };
         match seekable.map_or(1, |source| source.concurrency()) {

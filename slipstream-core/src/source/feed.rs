@@ -73,18 +73,24 @@ impl<I: Clone> Kept<I> {
 /// A source without positions.
 pub(crate) struct Plain<S: Stream> {
     stream: Pin<Box<S>>,
+    /// How many items a chunk has.
+    most: usize,
     kept: Kept<S::Item>,
 }
 
 impl<S: Stream<Item: Clone>> Plain<S> {
     pub(crate) fn new(stream: S) -> Self {
-        Plain { stream: Box::pin(stream), kept: Kept::new() }
+        Plain { stream: Box::pin(stream), most: CHUNK, kept: Kept::new() }
+    }
+    /// An item at a time, so that what others may still have is not taken before it is handled.
+    pub(crate) fn one_by_one(stream: S) -> Self {
+        Plain { most: 1, ..Plain::new(stream) }
     }
 }
 
 impl<S: FusedStream<Item: Clone + Send> + Send> Feed<S::Item> for Plain<S> {
     fn poll_chunk(&mut self, chunk: &mut Chunk<S::Item>, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
-        ready!(fill(self.stream.as_mut(), cx, &mut chunk.items, |item, items| items.push(item)));
+        ready!(fill(self.stream.as_mut(), cx, self.most, &mut chunk.items, |item, items| items.push(item)));
         self.kept.take(&chunk.items);
         Poll::Ready(Ok(()))
     }
@@ -111,7 +117,7 @@ impl<I: Clone, S> Positioned<S, I> {
 impl<I: Clone + Send, S: FusedStream<Item = (Position, I)> + Send> Feed<I> for Positioned<S, I> {
     fn poll_chunk(&mut self, chunk: &mut Chunk<I>, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         let Chunk { items, positions, .. } = chunk;
-        ready!(fill(self.stream.as_mut(), cx, items, |(position, item), items| {
+        ready!(fill(self.stream.as_mut(), cx, CHUNK, items, |(position, item), items| {
             positions.push(position);
             items.push(item);
         }));
@@ -200,10 +206,11 @@ impl<I: Clone + Send + Sync + 'static> Feed<I> for Steered<I> {
 fn fill<S: FusedStream, I>(
     mut stream: Pin<&mut S>,
     cx: &mut Context<'_>,
+    most: usize,
     items: &mut Vec<I>,
     mut push: impl FnMut(S::Item, &mut Vec<I>),
 ) -> Poll<()> {
-    while items.len() < CHUNK {
+    while items.len() < most {
         match stream.as_mut().poll_next(cx) {
             Poll::Ready(Some(item)) => push(item, items),
             Poll::Pending if items.is_empty() => return Poll::Pending,
