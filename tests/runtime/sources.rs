@@ -576,7 +576,8 @@ impl AsyncIterable for Ending {
 
 impl Seekable for Ending {
     fn open_at(&self, start: Positions) -> impl Stream<Item = (Position, (i32, i64))> + Send + 'static {
-        let end = stream::once(tokio::time::sleep(self.after));
+        let wait = (!self.after.is_zero()).then_some(self.after);
+        let end = stream::iter(wait).then(tokio::time::sleep);
         self.numbers.open_at(start).chain(end.filter_map(|()| async { None }))
     }
     fn control(&self) -> Option<&Control> {

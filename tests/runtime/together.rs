@@ -80,7 +80,7 @@ impl App {
     fn chance(&self, one_in: u64) -> bool {
         let mut drawn = self.random.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
         drawn = (drawn ^ (drawn >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        (drawn ^ (drawn >> 29)) % one_in == 0
+        (drawn ^ (drawn >> 29)).is_multiple_of(one_in)
     }
     fn count(&self, what: &str) -> Result<()> {
         self.totals.update(what, |totals| {
