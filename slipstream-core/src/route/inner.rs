@@ -140,7 +140,7 @@ impl<I: Clone + Send> Within for Receiving<'_, I> {
         self.turns.get_mut(handler).map_or(Verdict::Stop, |turn| turn.failed(fault))
     }
     fn mends(&self) -> bool {
-        self.turns.iter().any(|turn| turn.mends())
+        self.turns.iter().any(Turn::mends)
     }
     fn poll_unasked(&mut self, cx: &mut Context<'_>) -> bool {
         self.turns.iter_mut().fold(false, |any, turn| any | turn.poll_unasked(cx))
@@ -156,7 +156,7 @@ impl<I: Clone + Send> Within for Receiving<'_, I> {
     fn give_up(&mut self) {
         self.raw = self.receives.queue();
         self.items.clear();
-        self.turns.iter_mut().for_each(|turn| turn.give_up());
+        self.turns.iter_mut().for_each(Turn::give_up);
     }
     fn name(&self, handler: usize) -> &'static str {
         self.turns.get(handler).map_or("", |turn| turn.name())

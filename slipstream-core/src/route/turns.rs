@@ -238,7 +238,7 @@ pub(crate) struct Several<'a, I> {
 
 impl<'a, I> Several<'a, I> {
     pub(crate) fn new(turns: Vec<Box<dyn Turn<I> + 'a>>, inner: Option<Box<Inner<'a>>>) -> Self {
-        let can_end = turns.iter().all(|turn| turn.is_piped());
+        let can_end = turns.iter().all(Turn::is_piped);
         Several { turns, can_end, inner, item: None, again: false, at: 0, inside: false }
     }
 
@@ -369,7 +369,7 @@ impl<I: Clone + Send> Turns<I> for Several<'_, I> {
     }
     fn mends(&self) -> bool {
         let inner = self.inner.as_ref().is_some_and(|inner| inner.mends());
-        inner || self.turns.iter().any(|turn| turn.mends())
+        inner || self.turns.iter().any(Turn::mends)
     }
     fn given(&self) -> Given {
         self.inner.as_ref().map_or_else(Given::default, |inner| inner.given())
@@ -390,16 +390,16 @@ impl<I: Clone + Send> Turns<I> for Several<'_, I> {
     fn end(&mut self) -> bool {
         let inner = self.inner.as_mut().is_some_and(|inner| inner.end());
         let any = self.turns.iter_mut().fold(inner, |any, turn| any | turn.last());
-        self.turns.iter_mut().for_each(|turn| turn.end());
+        self.turns.iter_mut().for_each(Turn::end);
         any
     }
     fn have_ended(&self) -> bool {
-        self.can_end && self.turns.iter().all(|turn| turn.has_ended())
+        self.can_end && self.turns.iter().all(Turn::has_ended)
     }
     fn give_up(&mut self) {
         self.item = None;
         (self.at, self.inside, self.again) = (0, false, false);
-        self.turns.iter_mut().for_each(|turn| turn.give_up());
+        self.turns.iter_mut().for_each(Turn::give_up);
         if let Some(inner) = &mut self.inner {
             inner.give_up();
         }
