@@ -362,15 +362,14 @@ impl Commit {
             crash_point("flushed");
             // 3. On a thread of its own: it waits for the disk.
             let (writing, sync) = (store.clone(), self.settings.sync);
-            let written = tokio::task::spawn_blocking(move || {
+            on_the_disk(move || {
                 writing.write_frozen(&frozen, sync)?;
                 crash_point("written");
                 // 4. Readers find the rows in RocksDB. Here too, since freeing many rows takes its time.
                 writing.thaw(frozen);
-                Ok::<_, StoreError>(())
-            });
-            let written = written.await.map_err(Into::into).and_then(|written| written.map_err(Into::into));
-            written.map_err(|cause| Error::Commit { cause })?;
+                Ok(())
+            })
+            .await?;
             crash_point("thawed");
             // 5. What they know now is never more than the store has.
             let tell = async {
@@ -414,9 +413,7 @@ impl Commit {
         self.commit(sinks).await?;
         if !store.end_epochs() {
             let (ending, turn, sync) = (store.clone(), *turn, self.settings.sync);
-            let written = tokio::task::spawn_blocking(move || ending.finish_epochs(turn, sync)).await;
-            let written = written.map_err(Into::into).and_then(|written| written.map_err(Into::into));
-            return written.map_err(|cause| Error::Commit { cause });
+            return on_the_disk(move || ending.finish_epochs(turn, sync)).await;
         }
         Ok(())
     }
@@ -428,6 +425,14 @@ impl Drop for Commit {
     fn drop(&mut self) {
         self.abandon();
     }
+}
+
+/// Writes a commit on a thread that may wait for the disk.
+#[cfg(feature = "rocksdb")]
+async fn on_the_disk(write: impl FnOnce() -> Result<(), StoreError> + Send + 'static) -> Result<(), Error> {
+    let written = tokio::task::spawn_blocking(write).await;
+    let written = written.map_err(Into::into).and_then(|written| written.map_err(Into::into));
+    written.map_err(|cause| Error::Commit { cause })
 }
 
 /// Flushes all sinks, whatever one of them says; the first error counts.

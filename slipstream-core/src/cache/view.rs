@@ -163,9 +163,12 @@ pub(super) fn update<R>(
         let (result, value) = change(read.value())?;
         let is_done = transaction::with(|tx| match tx {
             Some(tx) => {
-                let change = (read.key().clone(), value.clone());
+                let is_read = tx.given.is_read(table.changes().id());
+                let change = is_read.then(|| (read.key().clone(), value.clone()));
                 staged(tx, table).update(table.store(), read, value)?;
-                give(tx, table, change);
+                if let Some(change) = change {
+                    give(tx, table, change);
+                }
                 Ok(true)
             }
             None if value.is_none() && read.value().is_none() => Ok(true),
@@ -187,17 +190,13 @@ pub(super) fn update<R>(
 pub(super) fn clear(table: &Arc<Table>) -> Result<(), StoreError> {
     let is_read = transaction::with(|tx| tx.is_some_and(|tx| tx.given.is_read(table.changes().id())));
     let seen = if is_read { keys(table)? } else { Vec::new() };
-    let outside = || {
-        let direct = || table.clear();
-        table.store().write_outside(0, |rows| rows.clear(table.id()), direct)
-    };
     transaction::with(|tx| match tx {
         Some(tx) => {
             staged(tx, table).change(table.store(), |rows| rows.clear(table.id()))?;
             seen.into_iter().for_each(|key| give(tx, table, (key, None)));
             Ok(())
         }
-        None => outside(),
+        None => table.store().write_outside(0, |rows| rows.clear(table.id()), || table.clear()),
     })
 }
 

@@ -375,12 +375,7 @@ impl<I, T: Turns<I>> InHand<I, T> {
         drive: &Drive,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
-        self.poll(|turns, begun| {
-            *begun = true;
-            ready!(turns.go_on(cx))?;
-            *begun = false;
-            Poll::Ready(publish(turns, drive, position))
-        })
+        self.poll_to_the_end(position, drive, |turns| turns.go_on(cx))
     }
 
     /// Begins to mend the message in hand. Ready as soon as it is known that it goes on.
@@ -392,9 +387,19 @@ impl<I, T: Turns<I>> InHand<I, T> {
         drive: &Drive,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
+        self.poll_to_the_end(position, drive, |turns| turns.mend(how, item, cx))
+    }
+
+    /// The message in hand is published when `step` is ready.
+    fn poll_to_the_end(
+        &mut self,
+        position: Option<Position>,
+        drive: &Drive,
+        step: impl FnOnce(&mut T) -> Poll<Result<(), Fault>>,
+    ) -> Poll<Result<(), Fault>> {
         self.poll(|turns, begun| {
             *begun = true;
-            ready!(turns.mend(how, item, cx))?;
+            ready!(step(turns))?;
             *begun = false;
             Poll::Ready(publish(turns, drive, position))
         })

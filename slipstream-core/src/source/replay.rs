@@ -169,20 +169,25 @@ impl Seekable for Replay {
     }
 }
 
-impl<T: DeserializeOwned + Clone + Send + Sync + 'static> AsyncIterable for Json<T> {
-    type Item = Line<T>;
+macro_rules! of_lines {
+    ($($source:ident),+) => {$(
+        impl<T: DeserializeOwned + Clone + Send + Sync + 'static> AsyncIterable for $source<T> {
+            type Item = Line<T>;
 
-    fn open(&self) -> impl Stream<Item = Line<T>> + Send + 'static {
-        self.open_at(Positions::default()).map(|(_, value)| value)
-    }
+            fn open(&self) -> impl Stream<Item = Line<T>> + Send + 'static {
+                self.open_at(Positions::default()).map(|(_, value)| value)
+            }
 
-    fn identity(&self) -> Option<SourceName> {
-        self.lines.identity()
-    }
-    fn seeks(&self) -> Option<Seeks<Line<T>>> {
-        Some(Seeks::new(self))
-    }
+            fn identity(&self) -> Option<SourceName> {
+                self.lines.identity()
+            }
+            fn seeks(&self) -> Option<Seeks<Line<T>>> {
+                Some(Seeks::new(self))
+            }
+        }
+    )+};
 }
+of_lines! { Json, Csv }
 
 impl<T: DeserializeOwned + Clone + Send + Sync + 'static> Seekable for Json<T> {
     fn open_at(&self, start: Positions) -> impl Stream<Item = (Position, Line<T>)> + Send + 'static {
@@ -198,22 +203,6 @@ impl<T: DeserializeOwned + Clone + Send + Sync + 'static> Seekable for Json<T> {
     }
     fn control(&self) -> Option<&Control> {
         Some(&self.lines.control)
-    }
-}
-
-impl<T: DeserializeOwned + Clone + Send + Sync + 'static> AsyncIterable for Csv<T> {
-    type Item = Line<T>;
-
-    fn open(&self) -> impl Stream<Item = Line<T>> + Send + 'static {
-        self.open_at(Positions::default()).map(|(_, value)| value)
-    }
-
-    fn identity(&self) -> Option<SourceName> {
-        self.lines.identity()
-    }
-
-    fn seeks(&self) -> Option<Seeks<Line<T>>> {
-        Some(Seeks::new(self))
     }
 }
 
