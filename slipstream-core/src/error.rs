@@ -141,6 +141,15 @@ pub enum Error {
         #[source]
         cause: BoxError,
     },
+    /// A source cannot be read: its broker refuses it, or its log no longer has what comes next.
+    #[error("source `{origin}` cannot be read")]
+    Read {
+        /// The source, as the attribute names it.
+        origin: String,
+        /// What the source returned.
+        #[source]
+        cause: BoxError,
+    },
     /// A source panicked while it was read.
     #[error("source `{origin}` panicked: {message}")]
     Source {
@@ -181,9 +190,12 @@ impl fmt::Display for FaultOf {
         let mut cause: Option<&dyn StdError> = match &self.cause {
             Cause::Panic(message) => return write!(f, "it panicked: {message}"),
             Cause::Conflict => return f.write_str("another message has changed what it had read"),
-            Cause::Handler(cause) | Cause::Sink(cause) | Cause::Item(cause) | Cause::Publish(cause) => {
-                Some(&**cause)
-            }
+            Cause::Revoked => return f.write_str("its partition was taken away"),
+            Cause::Handler(cause)
+            | Cause::Sink(cause)
+            | Cause::Item(cause)
+            | Cause::Publish(cause)
+            | Cause::Source(cause) => Some(&**cause),
         };
         let mut first = true;
         while let Some(error) = cause {
@@ -204,6 +216,11 @@ pub(crate) enum Cause {
     Publish(BoxError),
     /// Another message has published what this one had read to change it: it runs again.
     Conflict,
+    /// Its partition was taken away before it was done: it is dropped.
+    Revoked,
+    /// The source cannot be read.
+    #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
+    Source(BoxError),
 }
 
 impl FaultOf {
@@ -225,6 +242,8 @@ impl FaultOf {
             Cause::Item(cause) => Error::Item { handler, origin, cause },
             Cause::Publish(cause) => Error::Publish { origin, cause },
             Cause::Conflict => Error::Publish { origin, cause: "its item was not kept to run again".into() },
+            Cause::Revoked => Error::Publish { origin, cause: "its partition was taken away".into() },
+            Cause::Source(cause) => Error::Read { origin, cause },
         }
     }
 }

@@ -257,7 +257,7 @@ impl Opening {
         let links = resuming.link();
         for (source, start) in starts {
             if let Some(route) = routes.get_mut(source as usize) {
-                route.open(start)?;
+                route.open(start, None)?;
             }
         }
         // Before the first handler, which may ask for a commit.

@@ -21,6 +21,7 @@ mod message;
 mod on_error;
 mod once;
 mod opaque;
+mod outgoing;
 pub mod output;
 mod pipe;
 mod position;

@@ -12,6 +12,7 @@
 use std::cell::Cell;
 
 use crate::given::Given;
+use crate::outgoing::Outgoing;
 #[cfg(feature = "rocksdb")]
 use crate::store::{HeldLock, Staged, StagedThen};
 #[cfg(feature = "rocksdb")]
@@ -25,6 +26,8 @@ pub(crate) struct Transaction {
     pub(crate) staged: Option<Staged>,
     /// What its handlers have given to others, and is not yet handled.
     pub(crate) given: Given,
+    /// What it sends out when it is published.
+    pub(crate) outgoing: Outgoing,
     /// The locks of the message.
     #[cfg(feature = "rocksdb")]
     pub(crate) locks: MessageLocks,
@@ -131,6 +134,7 @@ pub(crate) struct Savepoint {
     #[cfg(feature = "rocksdb")]
     staged: Option<StagedThen>,
     given: usize,
+    outgoing: usize,
     #[cfg(feature = "rocksdb")]
     has_lock: bool,
 }
@@ -142,6 +146,7 @@ impl Transaction {
             #[cfg(feature = "rocksdb")]
             staged: None,
             given,
+            outgoing: Outgoing::default(),
             #[cfg(feature = "rocksdb")]
             locks: MessageLocks::None,
         }
@@ -156,6 +161,7 @@ impl Transaction {
             #[cfg(feature = "rocksdb")]
             staged: self.staged.as_ref().map(Staged::savepoint),
             given: self.given.len(),
+            outgoing: self.outgoing.len(),
             #[cfg(feature = "rocksdb")]
             has_lock: matches!(self.locks, MessageLocks::Held { .. }),
         }
@@ -173,6 +179,7 @@ impl Transaction {
             }
         }
         self.given.truncate(savepoint.given);
+        self.outgoing.truncate(savepoint.outgoing);
     }
 }
 

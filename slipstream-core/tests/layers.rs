@@ -5,12 +5,12 @@ use std::{collections::BTreeSet, fs, path::Path};
 /// From the bottom to the top; modules of one line may not name each other.
 const LAYERS: [&[&str]; 10] = [
     &["error", "on_error", "once", "opaque", "timestamp"],
-    &["codec", "given", "kafka", "key", "message", "position", "stop"],
+    &["codec", "given", "key", "message", "outgoing", "position", "stop"],
     &["item", "store"],
     &["transaction"],
     &["output", "pipe"],
     &["handler", "sink", "source"],
-    &["cache", "channel", "commit"],
+    &["cache", "channel", "commit", "kafka"],
     &["route"],
     &["builder"],
     &["flow"],

@@ -20,7 +20,7 @@ use crate::{
     error::{Cause, Fault, FaultOf, panic_message},
     on_error::Verdict,
     position::Position,
-    source::{Chunk, Control, Feed},
+    source::{Chunk, Control, Feed, Hand},
     stop::Stop,
     transaction::{self, Transaction},
 };
@@ -69,10 +69,13 @@ impl Drive {
     async fn steer(&self, gate: &mut Gate, as_of: u64) {
         loop {
             let state = self.control.state();
+            // Between two messages: a revocation need not wait for this one.
+            gate.hand.begins_at(state);
             if !self.control.is_paused() {
                 // What comes later is seen by the state.
                 gate.state = state;
-                gate.sought = self.control.sought_since(as_of);
+                gate.stale = self.control.stale_since(as_of);
+                gate.withheld = self.control.withheld();
                 return;
             }
             tokio::select! {
@@ -115,8 +118,22 @@ const LONGEST_TURN: Duration = Duration::from_millis(1);
 struct Gate {
     /// The state at which messages may begin.
     state: u64,
-    /// The partitions that were sought since the chunk in hand was fetched: it has nothing for them.
-    sought: Vec<i32>,
+    /// The partitions that were sought or revoked since the chunk in hand was fetched: it has nothing for them.
+    stale: Vec<i32>,
+    /// The partitions whose outputs another has sent, up to these offsets.
+    withheld: Vec<(i32, i64)>,
+    /// What revocations see of the message in hand.
+    hand: Arc<Hand>,
+}
+
+impl Gate {
+    #[cold]
+    fn withholds(&self, position: Position) -> bool {
+        let before = |(partition, end): &(i32, i64)| {
+            *partition == position.partition() && position.offset() < *end
+        };
+        self.withheld.iter().any(before)
+    }
 }
 
 /// The items of a chunk that have not begun.
@@ -148,7 +165,8 @@ pub(crate) async fn drive<I: Send>(
     let mends = turns.mends();
     let mut message = InHand::new(turns);
     let mut chunk = Chunk::new();
-    let mut gate = Gate { state: u64::MAX, sought: Vec::new() };
+    let hand = drive.control.hand();
+    let mut gate = Gate { state: u64::MAX, stale: Vec::new(), withheld: Vec::new(), hand };
     let (mut keeps, mut as_of) = (false, 0);
     let stop = &drive.shared.stop;
     let mut stopped = pin!(stop.stopped());
@@ -160,6 +178,7 @@ pub(crate) async fn drive<I: Send>(
             feed.keep(keep);
             message.turns.keep(keep);
         }
+        gate.hand.is_empty_now();
         let next = poll_fn(|cx| {
             if stopped.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(Next::Stop);
@@ -180,19 +199,19 @@ pub(crate) async fn drive<I: Send>(
                 Err(fault) => Poll::Ready(Next::Fault(fault)),
             }
         });
-        match next.await {
+        let next = next.await;
+        gate.hand.begins_at(gate.state);
+        match next {
             Next::Stop => return Ok(()),
             Next::Fault(fault) => return Err(fault),
             Next::Chunk => {
                 if chunk.as_of != as_of {
-                    for partition in drive.control.sought_since(as_of) {
-                        message.during(|turns, _| turns.restart(partition))?;
-                    }
+                    message.restart_stale(drive, as_of)?;
                     as_of = chunk.as_of;
                 }
-                gate.sought.clear();
+                gate.stale.clear();
                 if gate.state != as_of {
-                    gate.sought = drive.control.sought_since(as_of);
+                    gate.stale = drive.control.stale_since(as_of);
                 }
                 let is_plain = chunk.positions.is_empty();
                 let total = chunk.items.len();
@@ -228,6 +247,9 @@ pub(crate) async fn drive<I: Send>(
             }
             Next::Unasked => {
                 drive.settle(&mut gate, as_of).await;
+                if gate.state != as_of {
+                    message.restart_stale(drive, as_of)?;
+                }
                 if !stop.is_set() {
                     unasked(&mut message, feed, drive).await?;
                 }
@@ -238,7 +260,7 @@ pub(crate) async fn drive<I: Send>(
                     return Ok(());
                 }
                 // Whoever has held it, or has handled its last message, may have sought in it.
-                if !drive.control.sought_since(chunk.as_of).is_empty() {
+                if drive.control.is_sought_since(chunk.as_of) {
                     continue;
                 }
                 return at_the_end(&mut message, feed, drive).await;
@@ -303,6 +325,10 @@ pub(super) struct InHand<I, T: Turns<I>> {
     begun: bool,
     /// The partition that the turns were told last.
     partition: Option<i32>,
+    /// The state of the source's control at which the message began.
+    began_at: u64,
+    /// Its outputs to topics are kept back.
+    withholds: bool,
     item: PhantomData<fn(I)>,
 }
 
@@ -314,8 +340,18 @@ impl<I, T: Turns<I>> InHand<I, T> {
             transaction: Some(Box::new(transaction)),
             begun: false,
             partition: None,
+            began_at: 0,
+            withholds: false,
             item: PhantomData,
         }
+    }
+
+    /// The partitions that were sought or revoked since `as_of` go on elsewhere: their pipes begin anew.
+    fn restart_stale(&mut self, drive: &Drive, as_of: u64) -> Result<(), Fault> {
+        for partition in drive.control.stale_since(as_of) {
+            self.during(|turns, _| turns.restart(partition))?;
+        }
+        Ok(())
     }
 
     /// Handles message after message, each to its publication.
@@ -327,7 +363,8 @@ impl<I, T: Turns<I>> InHand<I, T> {
         drive: &Drive,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
-        let mut partition = self.partition;
+        let (mut partition, mut withholds) = (self.partition, self.withholds);
+        self.began_at = gate.state;
         // By reference, so that no pointer is followed twice for each message.
         let (stop, commit, control) = (&*drive.shared.stop, &drive.shared.commit, &drive.control);
         let now = control.state_now();
@@ -336,7 +373,7 @@ impl<I, T: Turns<I>> InHand<I, T> {
             if *begun {
                 ready!(turns.go_on(cx))?;
                 *begun = false;
-                publish(turns, drive, if POSITIONS { left.position() } else { None })?;
+                publish(turns, drive, if POSITIONS { left.position() } else { None }, gate.state)?;
             }
             while may_begin()
                 && (POSITIONS || !turns.have_ended())
@@ -344,8 +381,12 @@ impl<I, T: Turns<I>> InHand<I, T> {
             {
                 let position = if POSITIONS { left.position() } else { None };
                 if let Some(position) = position {
-                    if !gate.sought.is_empty() && gate.sought.contains(&position.partition()) {
+                    if !gate.stale.is_empty() && gate.stale.contains(&position.partition()) {
                         continue;
+                    }
+                    if withholds || !gate.withheld.is_empty() {
+                        withholds = gate.withholds(position);
+                        withhold(withholds);
                     }
                     if partition != Some(position.partition()) {
                         partition = Some(position.partition());
@@ -360,11 +401,11 @@ impl<I, T: Turns<I>> InHand<I, T> {
                     *begun = true;
                     return Poll::Pending;
                 }
-                publish(turns, drive, position)?;
+                publish(turns, drive, position, gate.state)?;
             }
             Poll::Ready(Ok(()))
         });
-        self.partition = partition;
+        (self.partition, self.withholds) = (partition, withholds);
         polled
     }
 
@@ -397,11 +438,12 @@ impl<I, T: Turns<I>> InHand<I, T> {
         drive: &Drive,
         step: impl FnOnce(&mut T) -> Poll<Result<(), Fault>>,
     ) -> Poll<Result<(), Fault>> {
+        let began_at = self.began_at;
         self.poll(|turns, begun| {
             *begun = true;
             ready!(step(turns))?;
             *begun = false;
-            Poll::Ready(publish(turns, drive, position))
+            Poll::Ready(publish(turns, drive, position, began_at))
         })
     }
 
@@ -464,10 +506,31 @@ impl<I, T: Turns<I>> Drop for InHand<I, T> {
     }
 }
 
-/// A fault if the store refuses what the message has written.
+/// Whether what the message sends out is kept back.
+#[cold]
+fn withhold(is_withheld: bool) {
+    transaction::with(|current| {
+        if let Some(transaction) = current {
+            transaction.outgoing.withhold(is_withheld);
+        }
+    });
+}
+
+/// A fault if the store refuses what the message has written, or if it has lost its partition since it began.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "as for `Alone::begin`")]
-fn publish<I>(turns: &impl Turns<I>, drive: &Drive, position: Option<Position>) -> Result<(), Fault> {
+fn publish<I>(
+    turns: &impl Turns<I>,
+    drive: &Drive,
+    position: Option<Position>,
+    began_at: u64,
+) -> Result<(), Fault> {
+    if let Some(position) = position
+        && drive.control.state() != began_at
+        && drive.control.is_revoked_since(began_at, position.partition())
+    {
+        return Err(FaultOf::new(turns.name(), Cause::Revoked));
+    }
     match drive.publish(position) {
         Ok(Published::Whole) => Ok(()),
         Ok(Published::Conflict) => Err(FaultOf::new(turns.name(), Cause::Conflict)),

@@ -5,6 +5,7 @@
 //!                   ├─ retry: the handler once more, from its savepoint, after a wait
 //!                   ├─ skip:  on without the handler's part
 //!                   └─ stop:  the fault is the flow's
+//! its partition was taken away meanwhile ─▶ dropped
 //! ```
 //!
 //! Invariant: whatever becomes of it, the next message waits until this one is published or given up.
@@ -12,7 +13,11 @@ use super::{
     drive::{Drive, InHand},
     turns::{Mend, Turns},
 };
-use crate::{error::Fault, position::Position, source::Feed};
+use crate::{
+    error::{Cause, Fault},
+    position::Position,
+    source::Feed,
+};
 use std::{future::poll_fn, time::Duration};
 
 /// Mends the message in hand, as often as it needs it, to its publication. `at` is its item's number in the
@@ -27,6 +32,11 @@ pub(super) async fn mend<I: Send, T: Turns<I>>(
     drive: &Drive,
 ) -> Result<(), Fault> {
     loop {
+        if matches!(fault.cause, Cause::Revoked) {
+            tracing::debug!(?position, "dropped: its partition is another's by now, who handles it again");
+            message.roll_back();
+            return Ok(());
+        }
         let Some((how, after)) = message.verdict(&fault) else { return Err(fault) };
         if !wait(how, after, drive).await {
             // It has not been handled, so it comes again after a restart.

@@ -20,7 +20,7 @@ use crate::{
     error::{Error, Fault},
     given::Receives,
     position::Positions,
-    source::{AnySeekable, Feed, Seeks, SourceName},
+    source::{AnySeekable, Feed, Joined, Seeks, SourceName},
     stop::Stop,
 };
 use futures::{FutureExt, future::BoxFuture};
@@ -54,7 +54,7 @@ pub(crate) trait Ready: Send {
     ///
     /// # Errors
     /// When the source panics.
-    fn open(&mut self, start: Positions) -> Result<(), Error>;
+    fn open(&mut self, start: Positions, joined: Option<Joined>) -> Result<(), Error>;
     /// What is to be run, each in a task of its own.
     fn tasks(self: Box<Self>, start: Start) -> Vec<Task>;
 }
@@ -145,9 +145,9 @@ impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> Ready for Over<
     fn is_inner(&self) -> bool {
         self.route.receives.is_some()
     }
-    fn open(&mut self, start: Positions) -> Result<(), Error> {
+    fn open(&mut self, start: Positions, joined: Option<Joined>) -> Result<(), Error> {
         if let Some(seeks) = &self.route.seeks {
-            self.route.feed = Some(caught(&self.route.origin, || seeks.open(start))?);
+            self.route.feed = Some(caught(&self.route.origin, || seeks.open(start, joined))?);
         }
         Ok(())
     }

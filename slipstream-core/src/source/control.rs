@@ -1,14 +1,17 @@
-//! By what a program steers a source that is being read: pause, resume, seek.
+//! By what a program steers a source that is being read: pause, resume, seek; and by what a group takes
+//! partitions away.
 //!
 //! ```text
-//! seek, pause, hold ──▶ Control ──state──▶ drive: is it still as when the message was fetched?
-//!                          │
+//! seek, pause, hold, revoke ──▶ Control ──state──▶ drive: is it still as when the message was fetched?
+//!                          │  ▲                       │
+//!                          │  └──Hand: at which state its message began
 //!                          └──sought──▶ feed: opens the source again
 //! ```
 //!
 //! Invariants: each change makes a new state, under one lock, so whoever knows the state knows all
 //! that came before it; a seek is taken by each feed once, and one that no feed has taken waits for the
-//! next opening; a source is paused exactly as long as somebody holds it.
+//! next opening; a source is paused exactly as long as somebody holds it; what has begun before a revocation
+//! either is seen in a hand, or is dropped by its worker.
 use crate::position::Positions;
 use futures::task::AtomicWaker;
 use std::{
@@ -16,8 +19,10 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering, fence},
     },
+    thread,
+    time::{Duration, Instant},
 };
 use tokio::sync::Notify;
 
@@ -54,6 +59,12 @@ struct Steering {
     holders: BTreeSet<&'static str>,
     /// The last seek of each partition.
     sought: BTreeMap<i32, Seek>,
+    /// The state up to which the messages of a partition are of before a revocation.
+    revoked: BTreeMap<i32, u64>,
+    /// The offsets before which the outputs of a partition's messages were sent by another.
+    withheld: BTreeMap<i32, i64>,
+    /// Of the workers that handle its messages.
+    hands: Vec<Weak<Hand>>,
     /// Of the feeds that read the source, to be woken by a seek.
     feeds: Vec<Weak<AtomicWaker>>,
     published: Published,
@@ -175,12 +186,79 @@ impl Control {
         &self.inner.state
     }
 
-    /// The partitions that were sought after the state was `as_of`: a message of one of them that was fetched
-    /// at that state is of before the seek.
-    pub(crate) fn sought_since(&self, as_of: u64) -> Vec<i32> {
+    /// The partitions that were sought or revoked after the state was `as_of`: a message of one of them that was
+    /// fetched at that state is of before it.
+    pub(crate) fn stale_since(&self, as_of: u64) -> Vec<i32> {
         let steering = self.steering();
-        let later = steering.sought.iter().filter(|(_, seek)| seek.state > as_of);
+        let sought = steering.sought.iter().map(|(partition, seek)| (partition, seek.state));
+        let revoked = steering.revoked.iter().map(|(partition, state)| (partition, *state));
+        let later = sought.chain(revoked).filter(|(_, state)| *state > as_of);
         later.map(|(partition, _)| *partition).collect()
+    }
+
+    /// Whether any partition was sought after the state was `as_of`.
+    pub(crate) fn is_sought_since(&self, as_of: u64) -> bool {
+        self.steering().sought.values().any(|seek| seek.state > as_of)
+    }
+
+    /// Whether a message of `partition` that began at the state `as_of` has lost its partition.
+    #[cold]
+    pub(crate) fn is_revoked_since(&self, as_of: u64, partition: i32) -> bool {
+        self.steering().revoked.get(&partition).is_some_and(|state| *state > as_of)
+    }
+
+    /// What was fetched of these partitions is another's to handle from now on, and a message in hand is dropped
+    /// when it is to be published. Answers the state that this made, for [`settled`](Control::settled).
+    #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
+    pub(crate) fn revoke(&self, partitions: impl IntoIterator<Item = i32>) -> u64 {
+        let mut steering = self.steering();
+        let state = self.change(&steering);
+        for partition in partitions {
+            steering.revoked.insert(partition, state);
+            steering.withheld.remove(&partition);
+        }
+        state
+    }
+
+    /// Waits until no message is in hand that began before `state` was made, at most until `deadline`. Answers
+    /// whether it is so.
+    #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
+    pub(crate) fn settled(&self, state: u64, deadline: Instant) -> bool {
+        // Often enough that a rebalance of many is not felt; the workers are not to wake anybody for it.
+        const LOOK: Duration = Duration::from_millis(1);
+        fence(Ordering::SeqCst);
+        loop {
+            let settled = |hand: &Arc<Hand>| hand.began_at.load(Ordering::Acquire) >= state;
+            if self.steering().hands.iter().filter_map(Weak::upgrade).all(|hand| settled(&hand)) {
+                return true;
+            }
+            if Instant::now() >= deadline {
+                return false;
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Keeps back the outputs of the messages of `partition` before `offset`, which another has sent.
+    #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
+    pub(crate) fn withhold(&self, partition: i32, offset: i64) {
+        let mut steering = self.steering();
+        self.change(&steering);
+        steering.withheld.insert(partition, offset);
+    }
+
+    /// The partitions whose outputs are kept back, and up to where.
+    pub(crate) fn withheld(&self) -> Vec<(i32, i64)> {
+        self.steering().withheld.iter().map(|(partition, offset)| (*partition, *offset)).collect()
+    }
+
+    /// That of a worker that is about to handle messages of the source.
+    pub(crate) fn hand(&self) -> Arc<Hand> {
+        let hand = Arc::new(Hand { began_at: AtomicU64::new(EMPTY) });
+        let mut steering = self.steering();
+        steering.hands.retain(|hand| hand.strong_count() > 0);
+        steering.hands.push(Arc::downgrade(&hand));
+        hand
     }
 
     /// For a feed that begins: what no feed has taken yet, laid over `positions`, and the state by which
@@ -240,6 +318,30 @@ impl Control {
     }
 }
 
+/// At which state of the control a worker has begun with the message in its hand, at the latest.
+#[derive(Debug)]
+pub(crate) struct Hand {
+    began_at: AtomicU64,
+}
+
+/// Nothing is in hand.
+const EMPTY: u64 = u64::MAX;
+
+impl Hand {
+    /// Messages begin at this state from now on. Whoever calls it looks at the state after it.
+    #[inline]
+    pub(crate) fn begins_at(&self, state: u64) {
+        self.began_at.store(state, Ordering::Release);
+        // Either the revocation sees this, or the look that follows sees the revocation.
+        fence(Ordering::SeqCst);
+    }
+    /// Nothing is in hand.
+    #[inline]
+    pub(crate) fn is_empty_now(&self) {
+        self.began_at.store(EMPTY, Ordering::Release);
+    }
+}
+
 impl fmt::Debug for Control {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let steering = self.steering();
@@ -277,7 +379,7 @@ mod tests {
         control.seek(0, 3);
         for (positions, as_of) in [&mut one, &mut other] {
             assert!(control.state() != *as_of);
-            assert_eq!(control.sought_since(*as_of), [0]);
+            assert_eq!(control.stale_since(*as_of), [0]);
             let (any, now) = control.take_sought(positions, *as_of);
             assert!(any && positions.next(0) == Some(3) && now == control.state());
             assert!(!control.take_sought(positions, now).0);
@@ -291,8 +393,38 @@ mod tests {
         control.seek(1, 3);
         let after = control.state();
         control.pause();
-        assert_eq!(control.sought_since(before), [1]);
-        assert!(control.sought_since(after).is_empty(), "a pause makes nothing stale");
+        assert_eq!(control.stale_since(before), [1]);
+        assert!(control.stale_since(after).is_empty(), "a pause makes nothing stale");
+    }
+
+    #[test]
+    fn what_was_fetched_before_a_revocation_is_stale_and_a_seek_before_it_is_kept() {
+        let control = Control::default();
+        let (_, before) = opened(&control);
+        control.seek(0, 9);
+        control.withhold(0, 5);
+        let after = control.revoke([0]);
+        assert_eq!(control.stale_since(before), [0, 0]);
+        assert!(control.is_revoked_since(before, 0) && !control.is_revoked_since(before, 1));
+        assert!(!control.is_revoked_since(after, 0), "what is fetched from now on is ours");
+        assert!(control.withheld().is_empty());
+        assert_eq!(opened(&control).0, Positions::from_iter([(0, 9)]));
+    }
+
+    #[test]
+    fn a_revocation_waits_for_what_began_before_it_and_for_nothing_else() {
+        let control = Control::default();
+        let (idle, busy) = (control.hand(), control.hand());
+        busy.begins_at(control.state());
+        let state = control.revoke([0]);
+        assert!(!control.settled(state, Instant::now()));
+        busy.begins_at(state);
+        assert!(control.settled(state, Instant::now()));
+        busy.begins_at(0);
+        drop(busy);
+        assert!(control.settled(state, Instant::now()), "a worker that is gone has nothing in hand");
+        idle.is_empty_now();
+        assert!(control.settled(state, Instant::now()));
     }
 
     #[test]

@@ -13,18 +13,23 @@ mod control;
 mod feed;
 mod identity;
 mod iter;
+mod joining;
 mod mark;
 mod replay;
 mod seeks;
 
 pub use control::Control;
+pub(crate) use control::Hand;
 pub(crate) use feed::{Chunk, Feed, Kept, Plain};
 pub(crate) use identity::Identity;
 pub use identity::SourceName;
 pub use iter::{Interval, Iter, interval, iter};
+#[allow(unused_imports, reason = "members of groups are on their way")]
+pub(crate) use joining::{Joined, Joining, Judged, Standing};
 pub use mark::Mark;
 pub use replay::{Csv, Json, Line, Replay, ReplayError, replay};
-pub(crate) use seeks::AnySeekable;
+#[allow(unused_imports, reason = "members of groups are on their way")]
+pub(crate) use seeks::{AnySeekable, Opens};
 pub use seeks::{Seekable, Seeks};
 
 use crate::given::Receives;

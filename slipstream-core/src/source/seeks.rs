@@ -5,11 +5,12 @@
 //! impl Seekable ──Seeks::new──▶ Seeks<I> ──open──▶ Feed<I>      at the start, and again after each seek
 //!                                  │
 //!                                  └──▶ AnySeekable             start, control, marks: without the item's type
+//! member of a group ──Seeks::of_member──▶ the same, its feed its own
 //! ```
 //!
 //! Invariant: nothing here is called for a message; a stream is read with its own type.
 use super::{
-    AsyncIterable, Control, Feed, Mark,
+    AsyncIterable, Control, Feed, Joined, Joining, Mark, SourceName,
     feed::{Positioned, Steered},
 };
 use crate::{
@@ -107,17 +108,25 @@ impl<I: Clone + Send + Sync + 'static> Seeks<I> {
         Seeks(Arc::new(source.clone()))
     }
 
+    /// Of a member of a group, which sees to its seeks itself.
+    #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
+    pub(crate) fn of_member<S: Opens<I> + 'static>(source: S) -> Self {
+        Seeks(Arc::new(source))
+    }
+
     /// Opens the source at `start`, or where it was sought before.
-    pub(crate) fn open(&self, start: Positions) -> Box<dyn Feed<I>> {
+    pub(crate) fn open(&self, start: Positions, joined: Option<Joined>) -> Box<dyn Feed<I>> {
         match self.0.control() {
-            None => self.0.open(start),
-            Some(control) => Box::new(Steered::new(self.clone(), control.clone(), start)),
+            Some(control) if joined.is_none() => {
+                Box::new(Steered::new(self.clone(), control.clone(), start))
+            }
+            _ => self.0.open(start, joined),
         }
     }
 
     /// Opens the source at `start`, for a feed that sees to the seeks itself.
     pub(super) fn open_only(&self, start: Positions) -> Box<dyn Feed<I>> {
-        self.0.open(start)
+        self.0.open(start, None)
     }
 
     /// The source without the type of its items.
@@ -144,8 +153,24 @@ pub(crate) trait AnySeekable: Send + Sync {
     fn start(&self) -> BoxFuture<'_, Result<Positions>>;
     fn control(&self) -> Option<&Control>;
     fn concurrency(&self) -> usize;
-    fn committed<'a>(&'a self, mark: &'a Mark) -> BoxFuture<'a, Result<()>>;
+    fn committed<'a>(&'a self, mark: &'a Mark, flow: &'a Joining) -> BoxFuture<'a, Result<()>>;
     fn last_committed(&self) -> BoxFuture<'_, Result<Option<Mark>>>;
+    /// Whether it is a member of a group: then the positions from which it goes on are its own matter, by
+    /// [`Standing`](super::Standing), `start` and `last_committed` are not asked, and it needs no store.
+    fn is_member(&self) -> bool {
+        false
+    }
+    /// A flow is about to read it. The name under which the store keeps its positions, where it is another
+    /// than its identity.
+    fn join<'a>(&'a self, flow: &'a Joining) -> BoxFuture<'a, Result<Option<SourceName>>> {
+        let _ = flow;
+        Box::pin(ready(Ok(None)))
+    }
+    /// The flow has made its last commit, and its sources are not read any more.
+    fn leave<'a>(&'a self, flow: &'a Joining) -> BoxFuture<'a, Result<()>> {
+        let _ = flow;
+        Box::pin(ready(Ok(())))
+    }
 }
 
 impl<S: Seekable> AnySeekable for S {
@@ -158,7 +183,7 @@ impl<S: Seekable> AnySeekable for S {
     fn concurrency(&self) -> usize {
         Seekable::concurrency(self).max(1)
     }
-    fn committed<'a>(&'a self, mark: &'a Mark) -> BoxFuture<'a, Result<()>> {
+    fn committed<'a>(&'a self, mark: &'a Mark, _: &'a Joining) -> BoxFuture<'a, Result<()>> {
         Box::pin(Seekable::committed(self, mark))
     }
     fn last_committed(&self) -> BoxFuture<'_, Result<Option<Mark>>> {
@@ -167,12 +192,12 @@ impl<S: Seekable> AnySeekable for S {
 }
 
 /// One that opens a feed of its items.
-trait Opens<I>: AnySeekable {
-    fn open(&self, start: Positions) -> Box<dyn Feed<I>>;
+pub(crate) trait Opens<I>: AnySeekable {
+    fn open(&self, start: Positions, joined: Option<Joined>) -> Box<dyn Feed<I>>;
 }
 
 impl<S: Seekable> Opens<S::Item> for S {
-    fn open(&self, start: Positions) -> Box<dyn Feed<S::Item>> {
+    fn open(&self, start: Positions, _: Option<Joined>) -> Box<dyn Feed<S::Item>> {
         Box::new(Positioned::new(self.open_at(start).fuse()))
     }
 }
