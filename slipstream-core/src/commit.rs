@@ -374,7 +374,9 @@ impl Commit {
             // 5. What they know now is never more than the store has.
             let tell = async {
                 for source in &self.told {
-                    source.tell(self.flow.as_deref(), store, &crate::source::Joining::new(None, None, true)).await?;
+                    source
+                        .tell(self.flow.as_deref(), store, &crate::source::Joining::new(None, None, true))
+                        .await?;
                 }
                 Ok(())
             };

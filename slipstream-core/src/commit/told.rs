@@ -25,11 +25,17 @@ impl fmt::Debug for Told {
 
 impl Told {
     /// Tells the source of the commit that the store has just made.
-    pub(super) async fn tell(&self, flow: Option<&str>, store: &Store, joining: &Joining) -> Result<(), Error> {
+    pub(super) async fn tell(
+        &self,
+        flow: Option<&str>,
+        store: &Store,
+        joining: &Joining,
+    ) -> Result<(), Error> {
         let failed = |cause| Error::Mark { origin: self.origin.clone(), cause };
         let positions = store.positions(&self.name).map_err(|cause| failed(cause.into()))?;
         let mark = Mark::new(flow.map(str::to_owned), store.id().to_string(), store.epoch(), positions);
-        let told = AssertUnwindSafe(async { self.seeks.committed(&mark, joining).await }).catch_unwind().await;
+        let told =
+            AssertUnwindSafe(async { self.seeks.committed(&mark, joining).await }).catch_unwind().await;
         let told =
             told.unwrap_or_else(|payload| Err(format!("it panicked: {}", panic_message(&*payload)).into()));
         told.map_err(failed)

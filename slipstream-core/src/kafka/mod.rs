@@ -8,14 +8,22 @@
 //!
 //! Invariants: what is wrong with a setting is said when it is given, by its name; a secret is neither in an
 //! error nor in `Debug`; which settings there are is librdkafka's to say, and no list of ours.
+mod cluster;
 mod error;
+mod failure;
 mod known;
 mod native;
+mod offset;
 mod owned;
 mod settings;
+mod topic;
 
 #[cfg(test)]
 mod tests;
 
+pub use cluster::Kafka;
 pub use error::SettingError;
+pub use failure::TopicError;
+pub use offset::Offset;
 pub use settings::Settings;
+pub use topic::{Topic, Unformatted};

@@ -129,9 +129,8 @@ struct Gate {
 impl Gate {
     #[cold]
     fn withholds(&self, position: Position) -> bool {
-        let before = |(partition, end): &(i32, i64)| {
-            *partition == position.partition() && position.offset() < *end
-        };
+        let before =
+            |(partition, end): &(i32, i64)| *partition == position.partition() && position.offset() < *end;
         self.withheld.iter().any(before)
     }
 }

@@ -117,9 +117,7 @@ impl<I: Clone + Send + Sync + 'static> Seeks<I> {
     /// Opens the source at `start`, or where it was sought before.
     pub(crate) fn open(&self, start: Positions, joined: Option<Joined>) -> Box<dyn Feed<I>> {
         match self.0.control() {
-            Some(control) if joined.is_none() => {
-                Box::new(Steered::new(self.clone(), control.clone(), start))
-            }
+            Some(control) if joined.is_none() => Box::new(Steered::new(self.clone(), control.clone(), start)),
             _ => self.0.open(start, joined),
         }
     }

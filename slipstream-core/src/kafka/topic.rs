@@ -1,0 +1,215 @@
+//! A topic: a source of messages and a sink of records, with its codecs and how it is read.
+use super::{Kafka, Offset, SettingError, Settings};
+use crate::{
+    codec::{Codec, Json, KeyCodec, MessagePack, Raw, Text},
+    source::Control,
+};
+use std::{collections::BTreeMap, fmt, marker::PhantomData, sync::Arc};
+
+/// A topic of a [`Kafka`] cluster: a source of messages with keys `K` and values `V`, and a sink for
+/// pairs `(K, V)`. Clones are the same source.
+pub struct Topic<K, V> {
+    pub(super) config: Arc<TopicConfig<K, V>>,
+    pub(super) control: Control,
+}
+
+/// What a topic is made of.
+pub(super) struct TopicConfig<K, V> {
+    pub(super) kafka: Kafka,
+    pub(super) name: Arc<str>,
+    pub(super) codecs: Arc<Codecs<K, V>>,
+    /// Those of the topic over those of the cluster.
+    pub(super) settings: Settings,
+    pub(super) start: Offset,
+    /// For single partitions, in place of `start`.
+    pub(super) starts: BTreeMap<i32, Offset>,
+    pub(super) until: Option<Offset>,
+    pub(super) group: Option<Arc<str>>,
+    pub(super) is_broadcast: bool,
+    pub(super) concurrency: usize,
+    pub(super) is_dry_run: bool,
+}
+
+/// How keys and values are written and read.
+pub(super) struct Codecs<K, V> {
+    pub(super) key: Box<dyn Codec<K>>,
+    pub(super) value: Box<dyn Codec<V>>,
+}
+
+/// A topic of which it is still to be said how its values are written.
+#[must_use = "say how values are written: `.json()`, `.message_pack()`, `.text()`, `.raw()`, `.codec(…)`"]
+pub struct Unformatted<K, V> {
+    kafka: Kafka,
+    name: Arc<str>,
+    types: PhantomData<fn() -> (K, V)>,
+}
+
+impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Unformatted<K, V> {
+    pub(super) fn new(kafka: Kafka, name: &str) -> Self {
+        Unformatted { kafka, name: Arc::from(name), types: PhantomData }
+    }
+    /// Values are JSON.
+    pub fn json(self) -> Topic<K, V>
+    where
+        KeyCodec: Codec<K>,
+        Json: Codec<V>,
+    {
+        self.codec(Json)
+    }
+    /// Values are MessagePack, with named fields.
+    pub fn message_pack(self) -> Topic<K, V>
+    where
+        KeyCodec: Codec<K>,
+        MessagePack: Codec<V>,
+    {
+        self.codec(MessagePack)
+    }
+    /// Values are text as it is.
+    pub fn text(self) -> Topic<K, V>
+    where
+        KeyCodec: Codec<K>,
+        Text: Codec<V>,
+    {
+        self.codec(Text)
+    }
+    /// Values are bytes as they are.
+    pub fn raw(self) -> Topic<K, V>
+    where
+        KeyCodec: Codec<K>,
+        Raw: Codec<V>,
+    {
+        self.codec(Raw)
+    }
+    /// Values are written by this codec.
+    pub fn codec(self, value: impl Codec<V>) -> Topic<K, V>
+    where
+        KeyCodec: Codec<K>,
+    {
+        self.codecs(KeyCodec, value)
+    }
+    /// Keys and values are written by these codecs.
+    pub fn codecs(self, key: impl Codec<K>, value: impl Codec<V>) -> Topic<K, V> {
+        let Unformatted { kafka, name, .. } = self;
+        let settings = kafka.settings().clone();
+        let config = TopicConfig {
+            kafka,
+            name,
+            codecs: Arc::new(Codecs { key: Box::new(key), value: Box::new(value) }),
+            settings,
+            start: Offset::Beginning,
+            starts: BTreeMap::new(),
+            until: None,
+            group: None,
+            is_broadcast: false,
+            concurrency: 1,
+            is_dry_run: false,
+        };
+        Topic { config: Arc::new(config), control: Control::default() }
+    }
+}
+
+impl<K, V> Topic<K, V> {
+    /// Settings of this topic alone, over those of its cluster.
+    ///
+    /// # Errors
+    /// [`SettingError`] for the first that cannot be taken.
+    pub fn settings<N: AsRef<str>, T: AsRef<str>>(
+        self,
+        settings: impl IntoIterator<Item = (N, T)>,
+    ) -> Result<Self, SettingError> {
+        let settings = Settings::new(settings)?;
+        Ok(self.with(|config| {
+            let all = std::mem::take(&mut config.settings);
+            config.settings = settings.over(&all);
+        }))
+    }
+    /// Where to begin when there is no stored position; [`Offset::Beginning`] without it.
+    #[must_use]
+    pub fn start(self, start: impl Into<Offset>) -> Self {
+        self.with(|config| config.start = start.into())
+    }
+    /// Where this partition begins, in place of [`start`](Topic::start).
+    #[must_use]
+    pub fn start_partition(self, partition: i32, start: impl Into<Offset>) -> Self {
+        self.with(|config| {
+            config.starts.insert(partition, start.into());
+        })
+    }
+    /// Where the source ends: each partition at this place as it is when the flow starts.
+    #[must_use]
+    pub fn until(self, end: impl Into<Offset>) -> Self {
+        self.with(|config| config.until = Some(end.into()))
+    }
+    /// The consumer group; without it the flow's name.
+    #[must_use]
+    pub fn group(self, group: impl AsRef<str>) -> Self {
+        self.with(|config| {
+            config.group = Some(Arc::from(group.as_ref()));
+            config.is_broadcast = false;
+        })
+    }
+    /// Each process reads all partitions, without a group; positions are in the store.
+    #[must_use]
+    pub fn broadcast(self) -> Self {
+        self.with(|config| {
+            config.group = None;
+            config.is_broadcast = true;
+        })
+    }
+    /// How many partitions may be handled at the same time.
+    #[must_use]
+    pub fn concurrency(self, partitions: usize) -> Self {
+        self.with(|config| config.concurrency = partitions.max(1))
+    }
+    /// As a sink it sends nothing, and logs what it would send.
+    #[must_use]
+    pub fn dry_run(self) -> Self {
+        self.with(|config| config.is_dry_run = true)
+    }
+
+    fn with(self, change: impl FnOnce(&mut TopicConfig<K, V>)) -> Self {
+        let mut config = TopicConfig::clone(&self.config);
+        change(&mut config);
+        // What is read in another way is another source, with a control of its own.
+        Topic { config: Arc::new(config), control: Control::default() }
+    }
+}
+
+impl<K, V> Clone for Topic<K, V> {
+    fn clone(&self) -> Self {
+        Topic { config: Arc::clone(&self.config), control: self.control.clone() }
+    }
+}
+
+impl<K, V> Clone for TopicConfig<K, V> {
+    fn clone(&self) -> Self {
+        TopicConfig {
+            kafka: self.kafka.clone(),
+            name: Arc::clone(&self.name),
+            codecs: Arc::clone(&self.codecs),
+            settings: self.settings.clone(),
+            start: self.start,
+            starts: self.starts.clone(),
+            until: self.until,
+            group: self.group.clone(),
+            is_broadcast: self.is_broadcast,
+            concurrency: self.concurrency,
+            is_dry_run: self.is_dry_run,
+        }
+    }
+}
+
+impl<K, V> fmt::Debug for Topic<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Topic")
+            .field("name", &self.config.name)
+            .field("group", &self.config.group)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<K, V> fmt::Debug for Unformatted<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Unformatted").field("name", &self.name).finish_non_exhaustive()
+    }
+}
