@@ -28,7 +28,7 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    thread::{self, JoinHandle},
+    thread,
     time::Duration,
 };
 use tokio::sync::Notify;
@@ -46,8 +46,6 @@ const HURRY: Duration = Duration::from_millis(10);
 /// A producer of a cluster, shared by the topics with the same settings.
 pub(super) struct Producer {
     shared: Arc<Shared>,
-    #[cfg_attr(not(test), allow(dead_code, reason = "nobody waits for it: it ends by itself"))]
-    pub(super) thread: JoinHandle<()>,
 }
 
 struct Shared {
@@ -88,9 +86,10 @@ impl Producer {
         });
         let its = Arc::clone(&shared);
         let thread = thread::Builder::new().name("slipstream-producer".to_owned()).spawn(move || its.serve());
-        let thread = thread
+        // Nobody waits for it: it ends by itself, and destroys the client where that may take a moment.
+        thread
             .map_err(|error| TopicError::client(KafkaError::ClientCreation(format!("no thread: {error}"))))?;
-        Ok(Producer { shared, thread })
+        Ok(Producer { shared })
     }
 
     /// A topic for its records. Make one for each name, and share it.
@@ -107,6 +106,12 @@ impl Producer {
     ) -> Result<usize, TopicError> {
         let client = self.shared.native.client();
         client.context().look_up(client, topic, within, quits, || ())
+    }
+
+    /// Gone when its thread is.
+    #[cfg(test)]
+    pub(super) fn watch(&self) -> std::sync::Weak<impl Sized + use<>> {
+        Arc::downgrade(&self.shared)
     }
 
     pub(super) fn limits(&self) -> Limits {
