@@ -46,6 +46,8 @@ const HURRY: Duration = Duration::from_millis(10);
 /// A producer of a cluster, shared by the topics with the same settings.
 pub(super) struct Producer {
     shared: Arc<Shared>,
+    #[cfg(test)]
+    pub(super) thread_runs: std::sync::Weak<()>,
 }
 
 struct Shared {
@@ -84,12 +86,23 @@ impl Producer {
             quits: AtomicBool::new(false),
             native,
         });
-        let its = Arc::clone(&shared);
-        let thread = thread::Builder::new().name("slipstream-producer".to_owned()).spawn(move || its.serve());
-        // Nobody waits for it: it ends by itself, and destroys the client where that may take a moment.
+        let (its, runs) = (Arc::clone(&shared), Arc::new(()));
+        #[cfg(test)]
+        let thread_runs = Arc::downgrade(&runs);
+        let thread = thread::Builder::new().name("slipstream-producer".to_owned()).spawn(move || {
+            its.serve();
+            // The client with it, for which librdkafka waits for threads of its own.
+            drop(its);
+            drop(runs);
+        });
+        // Nobody waits for it.
         thread
             .map_err(|error| TopicError::client(KafkaError::ClientCreation(format!("no thread: {error}"))))?;
-        Ok(Producer { shared })
+        Ok(Producer {
+            shared,
+            #[cfg(test)]
+            thread_runs,
+        })
     }
 
     /// A topic for its records. Make one for each name, and share it.
@@ -106,12 +119,6 @@ impl Producer {
     ) -> Result<usize, TopicError> {
         let client = self.shared.native.client();
         client.context().look_up(client, topic, within, quits, || ())
-    }
-
-    /// Gone when its thread is.
-    #[cfg(test)]
-    pub(super) fn watch(&self) -> std::sync::Weak<impl Sized + use<>> {
-        Arc::downgrade(&self.shared)
     }
 
     pub(super) fn limits(&self) -> Limits {
