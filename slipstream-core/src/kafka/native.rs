@@ -1,5 +1,12 @@
-//! What librdkafka says of its own settings: the one place that calls it without its crate's safe interface.
+//! The one place that calls librdkafka without its crate's safe interface: what it says of its own settings,
+//! queues that are drained in batches, and commits whose answers come into a queue.
 #![allow(unsafe_code)]
+mod queue;
+mod replies;
+
+pub(super) use queue::{Queue, Taken};
+pub(super) use replies::{Replies, listed};
+
 use std::{io, ptr, slice};
 
 use rdkafka::bindings::rd_kafka_conf_properties_show;

@@ -1,5 +1,5 @@
 //! A topic: a source of messages and a sink of records, with its codecs and how it is read.
-use super::{Kafka, Offset, SettingError, Settings};
+use super::{Kafka, Offset, SettingError, Settings, source::Reading};
 use crate::{
     codec::{Codec, Json, KeyCodec, MessagePack, Raw, Text},
     source::Control,
@@ -11,6 +11,7 @@ use std::{collections::BTreeMap, fmt, marker::PhantomData, sync::Arc};
 pub struct Topic<K, V> {
     pub(super) config: Arc<TopicConfig<K, V>>,
     pub(super) control: Control,
+    pub(super) reading: Reading,
 }
 
 /// What a topic is made of.
@@ -104,7 +105,7 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Unformatted<K, V> {
             concurrency: 1,
             is_dry_run: false,
         };
-        Topic { config: Arc::new(config), control: Control::default() }
+        Topic { config: Arc::new(config), control: Control::default(), reading: Reading::default() }
     }
 }
 
@@ -171,13 +172,14 @@ impl<K, V> Topic<K, V> {
         let mut config = TopicConfig::clone(&self.config);
         change(&mut config);
         // What is read in another way is another source, with a control of its own.
-        Topic { config: Arc::new(config), control: Control::default() }
+        Topic { config: Arc::new(config), control: Control::default(), reading: Reading::default() }
     }
 }
 
 impl<K, V> Clone for Topic<K, V> {
     fn clone(&self) -> Self {
-        Topic { config: Arc::clone(&self.config), control: self.control.clone() }
+        let Topic { config, control, reading } = self;
+        Topic { config: Arc::clone(config), control: control.clone(), reading: reading.clone() }
     }
 }
 
