@@ -1,7 +1,7 @@
 //! What messages send out, driven as a route drives it, against the cluster inside of this process.
 use super::{
     partitions::{COUNTS, java},
-    read_back::{Published, read_back, texts},
+    read_back::{Published, read_back, refuse_next, texts},
 };
 use crate::{
     Timestamp,
@@ -282,10 +282,9 @@ async fn a_flush_does_not_wait_for_the_linger() {
 }
 
 #[tokio::test]
-async fn a_record_that_is_given_up_fails_each_flush_and_a_flow_that_begins_anew_has_another_producer() {
+async fn a_record_that_is_not_acknowledged_in_time_fails_the_flush_with_topic_partition_and_cause() {
     let kafka = Kafka::in_process().unwrap();
-    let settings = [("message.timeout.ms", "300"), ("linger.ms", "0"), ("reconnect.backoff.max.ms", "100")];
-    let topic = texts_topic(&kafka, "given up", 1, &settings).await;
+    let topic = texts_topic(&kafka, "late", 1, &[("message.timeout.ms", "300"), ("linger.ms", "0")]).await;
     topic.open_as_sink().await.unwrap();
     kafka.mock().unwrap().broker_down(-1).unwrap();
     let mut message = Message::default();
@@ -293,19 +292,33 @@ async fn a_record_that_is_given_up_fails_each_flush_and_a_flow_that_begins_anew_
     message.publish();
     let error = message.flush().await.unwrap_err();
     assert!(
-        error.starts_with("a record for partition 0 of topic `given up` was not delivered: ")
+        error.starts_with("a record for partition 0 of topic `late` was not delivered: ")
             && error.contains("timed out"),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn a_record_that_is_refused_fails_each_flush_and_a_flow_that_begins_anew_has_another_producer() {
+    let kafka = Kafka::in_process().unwrap();
+    let topic = texts_topic(&kafka, "refused", 1, &[]).await;
+    topic.open_as_sink().await.unwrap();
+    refuse_next(&kafka);
+    let mut message = Message::default();
+    message.put(&topic, &pair("a", "lost"));
+    message.publish();
+    let error = message.flush().await.unwrap_err();
+    assert!(error.contains("partition 0 of topic `refused`"), "{error}");
+    message.put(&topic, &pair("a", "sent by the flow that ends"));
+    message.publish();
     assert_eq!(message.flush().await.unwrap_err(), error);
-    kafka.mock().unwrap().broker_up(-1).unwrap();
 
     topic.open_as_sink().await.unwrap();
     let mut message = Message::default();
     message.put(&topic, &pair("a", "sent"));
     message.publish();
     message.flush().await.unwrap();
-    assert_eq!(texts(&kafka, "given up", 1), ["sent"]);
+    assert!(texts(&kafka, "refused", 1).contains(&"sent".to_owned()));
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use rdkafka::{
     consumer::{BaseConsumer, Consumer},
     error::KafkaError,
     message::Headers,
+    types::{RDKafkaApiKey, RDKafkaRespErr},
 };
 use std::time::{Duration, Instant};
 
@@ -67,4 +68,10 @@ pub(super) fn read_back(kafka: &Kafka, topic: &str, partitions: i32) -> Vec<Publ
 /// As texts.
 pub(super) fn texts(kafka: &Kafka, topic: &str, partitions: i32) -> Vec<String> {
     read_back(kafka, topic, partitions).iter().map(Published::text).collect()
+}
+
+/// The next request with records is answered by an error that no second try mends.
+pub(super) fn refuse_next(kafka: &Kafka) {
+    let error = RDKafkaRespErr::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+    kafka.mock().unwrap().request_errors(RDKafkaApiKey::Produce, &[error]);
 }

@@ -1,5 +1,5 @@
 //! Records sent by hand, outside of messages.
-use super::read_back::texts;
+use super::read_back::{refuse_next, texts};
 use crate::kafka::{Kafka, Record, TopicError};
 use futures::future::{join_all, poll_immediate};
 
@@ -34,16 +34,13 @@ async fn a_call_that_is_given_up_says_so_and_the_next_one_goes_on() {
     let kafka = Kafka::in_process().unwrap();
     kafka.create_topic("given up", 1).await.unwrap();
     let topic = kafka.topic::<String, String>("given up").text();
-    let settings = [("message.timeout.ms", "300"), ("linger.ms", "0"), ("reconnect.backoff.max.ms", "100")];
-    let topic = topic.settings(settings).unwrap();
     topic.send("a".into(), "one".into()).await.unwrap();
-    kafka.mock().unwrap().broker_down(-1).unwrap();
+    refuse_next(&kafka);
     let error = topic.send("a".into(), "lost".into()).await.unwrap_err();
     assert!(
         matches!(&error, TopicError::Delivery { topic, partition: Some(0), .. } if topic == "given up"),
         "{error}"
     );
-    kafka.mock().unwrap().broker_up(-1).unwrap();
     topic.send("a".into(), "two".into()).await.unwrap();
     assert_eq!(texts(&kafka, "given up", 1), ["one", "two"]);
 }
