@@ -75,7 +75,7 @@ impl<K, V> Encoded<K, V> {
         self.decode("the value", &*self.filled.codecs.value, self.value_bytes())
     }
 
-    fn decode<T>(
+    fn decode<T: 'static>(
         &self,
         part: &'static str,
         codec: &dyn Codec<T>,

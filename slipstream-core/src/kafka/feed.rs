@@ -51,7 +51,11 @@ impl<K, V> TopicFeed<K, V> {
         TopicFeed { member, slot, as_of, filled, has_failed: false }
     }
 
-    /// Adds what is ready: `None` when that is nothing, and for how many looks that was so.
+    pub(super) fn topic(&self) -> &str {
+        &self.slot.topic
+    }
+
+    /// Looks once for what is ready, and adds it.
     fn fill(&mut self, chunk: &mut Chunk<Encoded<K, V>>) -> Filling {
         let TopicFeed { member, slot, as_of, filled, .. } = self;
         let Some(mut gate) = slot.try_gate() else { return Filling::Nothing };

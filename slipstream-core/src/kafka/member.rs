@@ -40,7 +40,7 @@ use std::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
-    thread::{self, Thread},
+    thread::Thread,
     time::{Duration, Instant},
 };
 use trouble::{Failure, Kind, Limit};
@@ -353,14 +353,21 @@ impl Shared {
         }
     }
 
+    /// No broker has answered for so long.
+    fn unreachable(&self, topic: &str, waited: Duration) -> TopicError {
+        let said = self.heard.last();
+        let said = if said.is_empty() { "there was no answer".into() } else { said };
+        TopicError::Unreachable { topic: topic.to_owned(), brokers: self.key.servers.clone(), waited, said }
+    }
+
     /// An error of the brokers' that concerns a topic.
     fn error(&self, topic: &str, kind: Kind, said: String) -> TopicError {
-        let (topic, servers) = (topic.to_owned(), self.key.servers.clone());
+        let (topic, brokers) = (topic.to_owned(), self.key.servers.clone());
         match kind {
-            Kind::Unknown => TopicError::Unknown { topic, servers },
-            Kind::Refused => TopicError::Refused { topic, servers, said },
-            Kind::Passing => TopicError::Unreachable { topic, servers, said },
-            Kind::Ends => TopicError::Read { topic, said },
+            Kind::Unknown => TopicError::Unknown { topic, brokers },
+            Kind::Login => TopicError::Login { brokers, reason: said },
+            Kind::Refused => TopicError::Refused { topic, brokers, said },
+            Kind::Passing | Kind::Ends => TopicError::Read { topic, said },
         }
     }
 
@@ -368,10 +375,4 @@ impl Shared {
     fn first_note(&self, known: Option<i32>) -> Note {
         Note::without_store(self.flow.as_deref(), self.instance(), known)
     }
-}
-
-/// Whether the current thread is the one that polls: it must not wait for itself.
-#[cfg(test)]
-pub(super) fn is_poll_thread() -> bool {
-    thread::current().name().is_some_and(|name| name.starts_with(poll::NAME))
 }

@@ -1,6 +1,8 @@
-//! Kafka, through librdkafka: so far what its clients are set up with.
+//! Kafka, through librdkafka: clusters, their topics, and what is sent to these.
 //!
 //! ```text
+//! Kafka ─▶ Topic ─ sink, send ─▶ records of the message ─ published ─▶ Producer ─▶ broker
+//!
 //! ("linger_ms", "5") ─▶ name: `_` for `.`, aliases ─▶ ours? ─▶ of its kind? ─▶ librdkafka takes it ─▶ Settings
 //!                                   ▲                             ▲
 //!                                   └── librdkafka's own table ───┘
@@ -11,6 +13,9 @@
 mod assignment;
 mod batch;
 mod cluster;
+mod connect;
+mod create;
+mod deliveries;
 mod encoded;
 mod error;
 mod failure;
@@ -18,9 +23,15 @@ mod feed;
 mod known;
 mod member;
 mod native;
+mod native_producer;
 mod offset;
 mod owned;
+mod producer;
+mod record;
+mod records;
+mod send;
 mod settings;
+mod sink;
 mod source;
 mod steering;
 mod stream;
@@ -29,10 +40,13 @@ mod topic;
 #[cfg(test)]
 mod tests;
 
+use connect::Connection;
+
 pub use cluster::Kafka;
 pub use encoded::Encoded;
 pub use error::SettingError;
 pub use failure::TopicError;
 pub use offset::Offset;
+pub use record::Record;
 pub use settings::Settings;
 pub use topic::{Topic, Unformatted};

@@ -2,8 +2,12 @@
 //!
 //! Invariants: what is sought before the first assignment, or between two, is kept and applied with the next one;
 //! a place such as the end is resolved to a number once, when it is asked for.
-use super::{Offset, Topic, TopicError, member::Phase};
-use crate::position::Positions;
+use super::{
+    Offset, Topic, TopicError,
+    member::{Assigned, Phase},
+    source,
+};
+use crate::{position::Positions, source::Joining};
 use std::collections::BTreeMap;
 
 impl<K, V> Topic<K, V> {
@@ -79,6 +83,13 @@ impl<K, V> Topic<K, V> {
         Ok(())
     }
 
+    /// The numbers of these places, asked for by a consumer of its own.
+    async fn resolve_alone(&self, places: &[(i32, Offset)]) -> Result<BTreeMap<i32, i64>, TopicError> {
+        let flow = Joining::new(None, None, false);
+        let (member, slot, _) = source::join(&self.alone(), &flow, source::JOINS_WITHIN).await?;
+        Ok(member.shared.resolve(&slot, places.to_vec()).await?.offsets)
+    }
+
     /// From the next message on nothing is handled of it, whatever was fetched, until [`resume`](Topic::resume). A
     /// message that has begun is finished. The group keeps this process as its member.
     pub fn pause(&self) {
@@ -121,7 +132,7 @@ impl<K, V> Topic<K, V> {
             Err(TopicError::Read { .. }) if !member.is_open() => return Ok(BTreeMap::new()),
             Err(error) => return Err(error),
         };
-        let lag = |(known, end): (super::member::Assigned, i64)| {
+        let lag = |(known, end): (Assigned, i64)| {
             let published = published.next(known.partition).unwrap_or(known.began);
             // All that was read is published: then what is behind it is no message.
             let reached = if published >= known.next { known.reached.max(published) } else { published };

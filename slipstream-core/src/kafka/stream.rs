@@ -5,7 +5,13 @@
 //! ```
 //!
 //! Invariant: the consumer is there as long as the stream, and not before it is polled.
-use super::{Encoded, Topic, TopicError, feed::TopicFeed, member::Member, source};
+use super::{
+    Encoded, Topic, TopicError,
+    feed::TopicFeed,
+    member::{Member, Slot},
+    source::{self, Reading},
+    topic::TopicConfig,
+};
 use crate::{
     BoxError, Message,
     error::{Cause, Fault},
@@ -41,8 +47,7 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Topic<K, V> {
     pub(super) fn encoded(
         &self,
     ) -> impl Stream<Item = Result<Encoded<K, V>, TopicError>> + Send + 'static + use<K, V> {
-        let mut topic = self.alone();
-        topic.control = Control::default();
+        let topic = self.alone();
         stream::try_unfold(Reads::Not(topic), |reads| async move {
             let (mut feed, mut chunk) = match reads {
                 Reads::Not(topic) => (open(&topic).await?, Chunk::new()),
@@ -64,7 +69,7 @@ enum Reads<K, V> {
 
 async fn open<K, V>(topic: &Topic<K, V>) -> Result<TopicFeed<K, V>, TopicError> {
     let flow = Joining::new(None, None, false);
-    let (member, slot, _): (Arc<Member>, _, _) = source::join(topic, &flow, source::JOINS_WITHIN).await?;
+    let (member, slot, _): (Arc<Member>, Arc<Slot>, _) = source::join(topic, &flow, source::JOINS_WITHIN).await?;
     slot.stands(Some(Arc::new(Nowhere)));
     Ok(TopicFeed::new(member, slot, Arc::clone(&topic.config.codecs)))
 }
@@ -74,6 +79,15 @@ fn told(fault: Fault, topic: &str) -> TopicError {
     match fault.cause {
         Cause::Source(cause) => cause.downcast().map_or_else(said, |error| *error),
         cause => said(format!("{cause:?}").into()),
+    }
+}
+
+impl<K, V> Topic<K, V> {
+    /// The same topic as another source, for no flow and in no group.
+    pub(super) fn alone(&self) -> Self {
+        let mut config = TopicConfig::clone(&self.config);
+        (config.group, config.is_broadcast) = (None, true);
+        Topic { config: Arc::new(config), control: Control::default(), reading: Reading::default() }
     }
 }
 

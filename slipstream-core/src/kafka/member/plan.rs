@@ -179,6 +179,7 @@ impl Shared {
     ) -> Result<T, TopicError> {
         const AGAIN: Duration = Duration::from_millis(100);
         const LONGEST: Duration = Duration::from_secs(5);
+        let began = Instant::now();
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let error = match ask(left.min(LONGEST)) {
@@ -187,9 +188,12 @@ impl Shared {
             };
             let code = error.rdkafka_error_code();
             let kind = code.map_or(super::trouble::Kind::Passing, super::trouble::kind);
-            let may_pass = kind == super::trouble::Kind::Passing;
-            if !may_pass || left.is_zero() || self.quits() {
+            if kind != super::trouble::Kind::Passing {
                 return Err(self.error(topic, kind, error.to_string()));
+            }
+            if left.is_zero() || self.quits() {
+                self.heard.keep(&error.to_string());
+                return Err(self.unreachable(topic, began.elapsed()));
             }
             thread::sleep(AGAIN);
         }

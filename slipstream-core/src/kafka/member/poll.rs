@@ -204,9 +204,7 @@ impl Poller {
                     self.describing.push(Describing { topic, since, within, reply });
                 }
                 Ok(None) => {
-                    let said = self.shared.heard.last();
-                    let said = if said.is_empty() { "there was no answer in time".into() } else { said };
-                    drop(reply.send(Err(self.shared.error(&topic, Kind::Passing, said))));
+                    drop(reply.send(Err(self.shared.unreachable(&topic, since.elapsed()))));
                 }
                 Err(error) => drop(reply.send(Err(error))),
             }
@@ -505,7 +503,7 @@ impl Shared {
         self.committing().not_before = Some(Instant::now() + COMMIT_AGAIN);
         let topic = self.slots().first().map(|slot| slot.topic.to_string()).unwrap_or_default();
         match trouble::kind(code) {
-            kind @ (Kind::Refused | Kind::Ends) => {
+            kind @ (Kind::Login | Kind::Refused | Kind::Ends) => {
                 let group = self.key.group.as_deref().unwrap_or_default();
                 let said = format!("group `{group}` does not take its offsets: {code}");
                 self.fail(self.error(&topic, kind, said).into());

@@ -73,7 +73,9 @@ fn whole_text(error: &(dyn Error + 'static)) -> String {
 pub(super) enum Kind {
     /// No such topic.
     Unknown,
-    /// Not let in.
+    /// Not let in at all.
+    Login,
+    /// Not let to the topic or the group.
     Refused,
     /// It mends itself, or a later commit covers it.
     Passing,
@@ -85,9 +87,8 @@ pub(super) enum Kind {
 pub(super) fn kind(code: Code) -> Kind {
     match code {
         Code::UnknownTopicOrPartition | Code::UnknownTopic => Kind::Unknown,
-        Code::Authentication
-        | Code::SaslAuthenticationFailed
-        | Code::TopicAuthorizationFailed
+        Code::Authentication | Code::SaslAuthenticationFailed => Kind::Login,
+        Code::TopicAuthorizationFailed
         | Code::GroupAuthorizationFailed
         | Code::ClusterAuthorizationFailed => Kind::Refused,
         Code::Fatal
