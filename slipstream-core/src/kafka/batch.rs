@@ -159,7 +159,7 @@ mod tests {
         batch.header(b"b", Some(b""));
         batch.push((3, 9, 0), Some(b"key"), Some(b"value"));
         assert_eq!(read(&batch, 0), (None, Some(&b""[..]), vec![]));
-        assert_eq!(read(&batch, 1), (Some(&b""[..]), None, vec![("b", b"two"), ("", b""), ("b", b"")]));
+        assert_eq!(read(&batch, 1), (Some(&b""[..]), None, vec![("b", &b"two"[..]), ("", b""), ("b", b"")]));
         assert_eq!(read(&batch, 2), (Some(&b"key"[..]), Some(&b"value"[..]), vec![]));
         assert_eq!(batch.len(), 3);
         let times = [0, 1, 2].map(|at| batch.get(at).unwrap().timestamp());

@@ -41,7 +41,9 @@ impl<K, V> Encoded<K, V> {
     pub(super) fn new(filled: &Arc<Filled<K, V>>, at: usize) -> Self {
         Encoded { filled: Arc::clone(filled), at }
     }
+}
 
+impl<K: 'static, V: 'static> Encoded<K, V> {
     /// Decodes all of it.
     ///
     /// # Errors
@@ -89,7 +91,9 @@ impl<K, V> Encoded<K, V> {
             cause,
         })
     }
+}
 
+impl<K, V> Encoded<K, V> {
     /// The topic's name.
     #[must_use]
     pub fn topic(&self) -> &str {
@@ -150,14 +154,14 @@ impl<K, V> fmt::Debug for Encoded<K, V> {
     }
 }
 
-impl<K, V> FromItem<Encoded<K, V>> for Message<K, V> {
+impl<K: 'static, V: 'static> FromItem<Encoded<K, V>> for Message<K, V> {
     #[inline]
     fn from_item(item: Encoded<K, V>) -> Result<Self, BoxError> {
         Ok(item.message()?)
     }
 }
 
-impl<K, V> FromItem<Encoded<K, V>> for V {
+impl<K: 'static, V: 'static> FromItem<Encoded<K, V>> for V {
     #[inline]
     fn from_item(item: Encoded<K, V>) -> Result<V, BoxError> {
         Ok(item.value()?)

@@ -323,10 +323,6 @@ impl Shared {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn slot(&self, topic: &str) -> Option<Arc<Slot>> {
-        self.slots().iter().find(|slot| &*slot.topic == topic).cloned()
-    }
-
     fn partitions(&self, topic: &str) -> i32 {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).get(topic).copied().unwrap_or(0)
     }

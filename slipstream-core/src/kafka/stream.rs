@@ -56,7 +56,7 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Topic<K, V> {
             poll_fn(|cx| feed.poll_chunk(&mut chunk, cx)).await.map_err(|fault| told(fault, feed.topic()))?;
             chunk.positions.clear();
             let items: Vec<_> = chunk.items.drain(..).map(Ok).collect();
-            Ok((!items.is_empty()).then(|| (stream::iter(items), Reads::Is(feed, chunk))))
+            Ok::<_, TopicError>((!items.is_empty()).then(|| (stream::iter(items), Reads::Is(feed, chunk))))
         })
         .try_flatten()
     }

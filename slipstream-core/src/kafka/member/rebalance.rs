@@ -158,14 +158,19 @@ impl Shared {
                 slot.control.revoke(partitions.iter().copied())
             })
             .collect();
-        if !lost && !closes && !self.quits() {
-            let settled = topics.iter().zip(states).all(|((slot, _), state)| slot.control.settled(state, deadline));
-            if !settled {
-                tracing::warn!(
-                    "messages in hand are not done {:?} after their partitions were called back: they are dropped, and \
-                     handled again by who has them next",
-                    began.elapsed()
-                );
+        if lost {
+            topics.iter().for_each(|(slot, partitions)| slot.control.lose(partitions.iter().copied()));
+        } else if !closes && !self.quits() {
+            for ((slot, partitions), state) in topics.iter().zip(states) {
+                if !slot.control.settled(state, deadline) {
+                    slot.control.lose(partitions.iter().copied());
+                    tracing::warn!(
+                        "a message of topic `{}` in hand is not done {:?} after its partition was called back: it is \
+                         dropped, and handled again by who has the partition next",
+                        slot.topic,
+                        began.elapsed()
+                    );
+                }
             }
             self.commit_before_letting_go(&topics, deadline);
         }

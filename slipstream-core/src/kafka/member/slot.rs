@@ -319,9 +319,4 @@ impl Gate {
     pub(in crate::kafka) fn has_troubles(&self) -> bool {
         !self.troubles.is_empty()
     }
-
-    /// Whether it can be drained.
-    pub(in crate::kafka) fn is_open(&self) -> bool {
-        self.queue.is_some()
-    }
 }
