@@ -128,8 +128,6 @@
 //!
 //! `rocksdb` (on by default): `Store` and `Cache`. `chrono`, `jiff`, `time`: the times of these crates
 //! as keys. All are additive.
-#[cfg(feature = "kafka")]
-pub use slipstream_core::kafka::{self, Kafka, Offset, SettingError, Topic, TopicError, Unformatted};
 pub use slipstream_core::{
     AsKey, AsyncIterable, BoxError, Channel, Closed, CommitError, Control, Csv, Distance, Emitter, Error,
     Flow, FlowHandle, FromItem, Handler, Interval, IntoContext, Items, Iter, Json, Key, KeyError, Line, Mark,

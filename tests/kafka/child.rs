@@ -42,6 +42,23 @@ fn role() {
     runtime.block_on(crate::play(&role)).unwrap();
 }
 
+/// Runs a flow until the process is told to end (`SIGTERM`), or it ends by itself.
+pub(crate) async fn until_told_to_end(flow: slipstream::Flow<()>) -> slipstream::Result<()> {
+    crate::lines::show();
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    let handle = flow.handle();
+    let running = tokio::spawn(flow.run(()));
+    tokio::spawn(async move {
+        terminate.recv().await;
+        handle.stop();
+    });
+    let ended = running.await?;
+    if let Err(error) = &ended {
+        eprintln!("it failed: {}", crate::running::chain(&**error));
+    }
+    ended
+}
+
 /// A process, which is killed when this is dropped.
 pub(crate) struct Child {
     process: std::process::Child,

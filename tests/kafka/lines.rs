@@ -2,7 +2,10 @@
 //! lines with a name that is its own: its topic's, or its group's.
 use std::{
     fmt::{self, Write},
-    sync::{Mutex, Once},
+    sync::{
+        Mutex, Once,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 use tracing::{
     Event, Level, Metadata, Subscriber,
@@ -12,13 +15,24 @@ use tracing::{
 
 static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Whether lines are to be seen too: `SLIPSTREAM_LOG=1`.
-const SHOWN: &str = "SLIPSTREAM_LOG";
+/// Whether they are written to standard error too.
+static IS_SHOWN: AtomicBool = AtomicBool::new(false);
 
 /// From now on lines are kept.
 pub(crate) fn keep() {
     static BEGUN: Once = Once::new();
-    BEGUN.call_once(|| tracing::subscriber::set_global_default(Keeping).unwrap());
+    BEGUN.call_once(|| {
+        if std::env::var_os("SLIPSTREAM_LOG").is_some() {
+            IS_SHOWN.store(true, Ordering::Relaxed);
+        }
+        tracing::subscriber::set_global_default(Keeping).unwrap();
+    });
+}
+
+/// The same, and they are seen; so they are in every process with `SLIPSTREAM_LOG=1`.
+pub(crate) fn show() {
+    IS_SHOWN.store(true, Ordering::Relaxed);
+    keep();
 }
 
 /// The lines so far that have this in them, each after its level.
@@ -40,7 +54,7 @@ impl Subscriber for Keeping {
     fn event(&self, event: &Event<'_>) {
         let mut line = Line(event.metadata().level().to_string());
         event.record(&mut line);
-        if std::env::var_os(SHOWN).is_some() {
+        if IS_SHOWN.load(Ordering::Relaxed) {
             eprintln!("{}", line.0);
         }
         LINES.lock().unwrap().push(line.0);

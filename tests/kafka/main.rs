@@ -6,15 +6,18 @@
 mod broker;
 mod child;
 mod group;
+mod groups;
 mod lines;
 mod log;
 mod running;
+mod steering;
 
 use slipstream::Result;
 
 /// What a process of `child.rs` is.
 async fn play(role: &str) -> Result<()> {
     match role {
+        "instance" => groups::instance().await,
         _ => panic!("there is no role {role}"),
     }
 }

@@ -1,6 +1,6 @@
 //! Flows over topics of numbers: what their handlers have seen, and how they are run and ended.
 use crate::log::{Log, SOON};
-use slipstream::{BoxError, Encoded, Flow, FlowHandle, Kafka, Message, Result, Topic, source};
+use slipstream::{BoxError, Flow, FlowHandle, Kafka, Message, Result, Topic, kafka::Encoded, source};
 use std::{
     fmt::Debug,
     sync::{Arc, Mutex},
@@ -10,6 +10,25 @@ use tokio::{task::JoinHandle, time::Instant};
 
 /// A topic of numbers as text.
 pub(crate) type Numbers = Topic<(), String>;
+
+/// Members that hear soon of one another, and are missed soon.
+pub(crate) const QUICK: [(&str, &str); 2] =
+    [("heartbeat.interval.ms", "300"), ("session.timeout.ms", "6000")];
+
+/// The ways in which a group shares its partitions: at once, one after the other, and by the broker.
+pub(crate) const STRATEGIES: [&[(&str, &str)]; 3] = [
+    &[
+        ("partition.assignment.strategy", "range"),
+        ("heartbeat.interval.ms", "300"),
+        ("session.timeout.ms", "6000"),
+    ],
+    &[
+        ("partition.assignment.strategy", "cooperative-sticky"),
+        ("heartbeat.interval.ms", "300"),
+        ("session.timeout.ms", "6000"),
+    ],
+    &[("group.protocol", "consumer")],
+];
 
 /// The topic, as the library sees it.
 pub(crate) fn topic(log: &Log) -> Numbers {
