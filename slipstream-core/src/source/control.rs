@@ -296,13 +296,11 @@ impl Control {
 
     /// From now on [`positions`](Control::positions) asks a running flow, as long as it keeps
     /// `published`.
-    #[cfg_attr(not(feature = "rocksdb"), expect(dead_code))]
     pub(crate) fn link(&self, published: &Arc<dyn Fn() -> Positions + Send + Sync>) {
         self.steering().published = Published::Running(Arc::downgrade(published));
     }
 
     /// The flow has ended, and has committed this.
-    #[cfg_attr(not(feature = "rocksdb"), expect(dead_code))]
     pub(crate) fn unlink(&self, committed: Positions) {
         self.steering().published = Published::Ended(committed);
     }
