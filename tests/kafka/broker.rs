@@ -110,6 +110,10 @@ impl Expendable {
     pub(crate) fn thaw(&self) {
         Self::third("thaw");
     }
+    /// After a freeze, or a kill.
+    pub(crate) fn thaw_if_alive(&self) {
+        script(&["thaw", "3"]);
+    }
     fn third(verb: &str) {
         let (code, _, said) = script(&[verb, "3"]);
         assert_eq!(code, Some(0), "scripts/kafka {verb} 3: {said}");

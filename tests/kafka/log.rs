@@ -241,6 +241,10 @@ impl Writer<'_> {
     }
     /// Waits until all is there.
     pub(crate) fn done(self) {
+        self.sent();
+    }
+    /// The same, and more may follow.
+    pub(crate) fn sent(&self) {
         // A flush of the client's would wait for a tenth of a second.
         let began = Instant::now();
         while self.producer.in_flight_count() > 0 {

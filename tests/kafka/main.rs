@@ -5,10 +5,14 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stdout)]
 mod broker;
 mod child;
+mod ends;
+mod faults;
 mod group;
 mod groups;
+mod joins;
 mod lines;
 mod log;
+mod outputs;
 mod running;
 mod steering;
 
