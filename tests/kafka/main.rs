@@ -5,10 +5,12 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stdout)]
 mod broker;
 mod child;
+mod crash;
 mod ends;
 mod faults;
 mod group;
 mod groups;
+mod instances;
 mod joins;
 mod lines;
 mod log;
@@ -21,6 +23,8 @@ use slipstream::Result;
 /// What a process of `child.rs` is.
 async fn play(role: &str) -> Result<()> {
     match role {
+        "counting" => instances::instance().await,
+        "counts" => crash::counts().await,
         "instance" => groups::instance().await,
         _ => panic!("there is no role {role}"),
     }
