@@ -527,7 +527,7 @@ fn publish<I>(
 ) -> Result<(), Fault> {
     if let Some(position) = position
         && drive.control.state() != began_at
-        && drive.control.is_revoked_since(began_at, position.partition())
+        && drive.control.is_lost_since(began_at, position.partition())
     {
         return Err(FaultOf::new(turns.name(), Cause::Revoked));
     }
