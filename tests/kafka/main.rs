@@ -8,6 +8,7 @@ mod child;
 mod crash;
 mod ends;
 mod faults;
+mod files;
 mod group;
 mod groups;
 mod instances;
