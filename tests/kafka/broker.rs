@@ -77,7 +77,7 @@ fn script(arguments: &[&str]) -> (Option<i32>, String, String) {
 
 /// A line that `.ci/run` finds. Not `eprintln!`, which is seen only where a test fails.
 fn say(what: &str) {
-    writeln!(stderr(), "\nskipped: {what}").unwrap();
+    stderr().write_all(format!("\nskipped: {what}\n").as_bytes()).unwrap();
 }
 
 /// The third cluster, one test's alone, which may kill, freeze and restart it.

@@ -88,9 +88,9 @@ async fn it_stops_within_a_bound_while_the_broker_is_gone_or_frozen() -> Result<
         let running = Running::new(seeing(&topic(&log), &seen).named(&log.name));
         seen.has(10).await;
         if is_killed {
-            cluster.kill()
+            cluster.kill();
         } else {
-            cluster.freeze()
+            cluster.freeze();
         }
         let stopped = tokio::time::timeout(2 * STOPS, running.stops()).await;
         cluster.thaw_if_alive();

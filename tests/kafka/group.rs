@@ -3,6 +3,8 @@ use crate::log::{Log, SOON};
 use rdkafka::{
     ClientConfig, Message as _, Offset, TopicPartitionList,
     consumer::{BaseConsumer, CommitMode, Consumer},
+    groups::GroupInfo,
+    topic_partition_list::TopicPartitionListElem,
 };
 use std::{
     collections::BTreeMap,
@@ -37,10 +39,9 @@ impl Group {
     /// What is committed for a topic.
     pub(crate) fn committed(&self, log: &Log) -> Committed {
         let consumer: BaseConsumer = self.config().create().unwrap();
-        let metadata = consumer.fetch_metadata(Some(&log.name), SOON).unwrap();
         let mut list = TopicPartitionList::new();
-        for partition in metadata.topics().iter().flat_map(|topic| topic.partitions()) {
-            list.add_partition(&log.name, partition.id());
+        for partition in log.partitions() {
+            list.add_partition(&log.name, partition);
         }
         let found = consumer.committed_offsets(list, SOON).unwrap();
         let known = found.elements().into_iter().filter_map(|found| match found.offset() {
@@ -67,7 +68,7 @@ impl Group {
     pub(crate) fn members(&self) -> Vec<String> {
         let consumer: BaseConsumer = self.config().create().unwrap();
         let groups = consumer.fetch_group_list(Some(&self.name), SOON).unwrap();
-        let members = groups.groups().iter().flat_map(|group| group.members());
+        let members = groups.groups().iter().flat_map(GroupInfo::members);
         members.map(|member| member.id().to_owned()).collect()
     }
 
@@ -145,7 +146,8 @@ impl Rival {
     /// What it is assigned.
     pub(crate) fn assigned(&self) -> Vec<i32> {
         let list = self.consumer.assignment().unwrap();
-        let mut partitions: Vec<i32> = list.elements().iter().map(|found| found.partition()).collect();
+        let mut partitions: Vec<i32> =
+            list.elements().iter().map(TopicPartitionListElem::partition).collect();
         partitions.sort_unstable();
         partitions
     }

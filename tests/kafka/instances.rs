@@ -165,7 +165,7 @@ pub(crate) async fn instance() -> Result<()> {
     let flow = counting(&from, &counts, &to).with(route).named(told("TOPIC")).instance(told("INSTANCE"));
     until_told_to_end(flow).await?;
     let positions = from.position();
-    for row in counts.iter() {
+    for row in &counts {
         let (partition, count) = row?;
         say(format!("stands {partition} {count} {}", positions.next(partition).unwrap_or(-1)));
     }

@@ -6,6 +6,7 @@ use rdkafka::{
     consumer::{BaseConsumer, Consumer},
     error::KafkaError,
     message::{Header, Headers, OwnedHeaders},
+    metadata::{MetadataPartition, MetadataTopic},
     producer::{BaseProducer, BaseRecord, Producer},
     types::RDKafkaErrorCode,
 };
@@ -146,6 +147,11 @@ impl Log {
         writer.done();
     }
 
+    pub(crate) fn partitions(&self) -> Vec<i32> {
+        let metadata = self.consumer().fetch_metadata(Some(&self.name), SOON).unwrap();
+        let topics = metadata.topics().iter();
+        topics.flat_map(MetadataTopic::partitions).map(MetadataPartition::id).collect()
+    }
     /// The partition's first offset, and the one after its last.
     pub(crate) fn ends(&self, partition: i32) -> (i64, i64) {
         self.consumer().fetch_watermarks(&self.name, partition, SOON).unwrap()
@@ -154,12 +160,9 @@ impl Log {
     /// All that is there, each partition in order; what is in transactions only where they were committed.
     pub(crate) fn read(&self) -> Vec<Row> {
         let consumer = self.consumer();
-        let metadata = consumer.fetch_metadata(Some(&self.name), SOON).unwrap();
-        let partitions: Vec<i32> =
-            metadata.topics().iter().flat_map(|topic| topic.partitions()).map(|part| part.id()).collect();
         let mut list = TopicPartitionList::new();
         let mut left = Vec::new();
-        for partition in partitions {
+        for partition in self.partitions() {
             let (low, high) = consumer.fetch_watermarks(&self.name, partition, SOON).unwrap();
             if low < high {
                 list.add_partition_offset(&self.name, partition, Offset::Offset(low)).unwrap();

@@ -11,6 +11,7 @@ mod faults;
 mod files;
 mod group;
 mod groups;
+mod handlers;
 mod instances;
 mod joins;
 mod lines;

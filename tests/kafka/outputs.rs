@@ -181,8 +181,8 @@ async fn a_record_has_the_headers_the_time_and_the_partition_that_it_was_given()
     let kafka = Kafka::new([("bootstrap.servers", servers)])?;
     let topic: Topic<String, String> = kafka.topic(&log.name).text();
     let time = "2023-11-14T22:13:20.5Z".parse::<Timestamp>()?;
-    let record = Record::new("key".to_owned(), "value".to_owned()).header("one", b"1".to_vec());
-    topic.send_record(record.header("two", b"2".to_vec()).timestamp(time).partition(2)).await?;
+    let record = Record::new("key".to_owned(), "value".to_owned()).header("one", b"1");
+    topic.send_record(record.header("two", b"2").timestamp(time).partition(2)).await?;
     let expected = Row {
         partition: 2,
         offset: 0,
