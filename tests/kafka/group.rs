@@ -1,5 +1,5 @@
 //! A consumer group seen from outside: its offsets, its members, its generations, and a member of our own.
-use crate::log::{Log, SOON};
+use crate::log::{Log, Row, SOON};
 use rdkafka::{
     ClientConfig, Message as _, Offset, TopicPartitionList,
     consumer::{BaseConsumer, CommitMode, Consumer},
@@ -7,7 +7,7 @@ use rdkafka::{
     topic_partition_list::TopicPartitionListElem,
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     time::{Duration, Instant},
 };
 
@@ -69,15 +69,46 @@ impl Group {
         let consumer: BaseConsumer = self.config().create().unwrap();
         let groups = consumer.fetch_group_list(Some(&self.name), SOON).unwrap();
         let members = groups.groups().iter().flat_map(GroupInfo::members);
-        members.map(|member| member.id().to_owned()).collect()
+        let members: Vec<_> = members.map(|member| member.id().to_owned()).collect();
+        if members.is_empty() { self.members_of_the_newer_protocol() } else { members }
+    }
+
+    /// What the broker has written down of it, and of others.
+    fn written(&self) -> Vec<Row> {
+        let log = Log::there(&self.servers, OFFSETS_TOPIC);
+        // Where Java's `hashCode` of the name leads to.
+        let hash = self
+            .name
+            .encode_utf16()
+            .fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)));
+        let partitions = i32::try_from(log.partitions().len()).unwrap();
+        log.read_of(&[(hash & i32::MAX) % partitions])
+    }
+
+    /// As the broker wrote them down, since the client cannot ask for them.
+    fn members_of_the_newer_protocol(&self) -> Vec<String> {
+        let mut members = BTreeSet::new();
+        for row in self.written() {
+            let Some(key) = row.key else { continue };
+            let mut key = Reader(&key);
+            // Keys of version 5 are members; without a value one has left.
+            if key.short() == 5 && key.text() == self.name {
+                let member = key.text();
+                if row.value.is_some() {
+                    members.insert(member)
+                } else {
+                    members.remove(&member)
+                };
+            }
+        }
+        members.into_iter().collect()
     }
 
     /// The generations that it has gone through, as the broker wrote them down: the last one is the present one.
     /// Of the classic protocol.
     pub(crate) fn generations(&self) -> Vec<i32> {
-        let offsets = Log::there(&self.servers, OFFSETS_TOPIC);
         let mut found = Vec::new();
-        for row in offsets.read() {
+        for row in self.written() {
             let (Some(key), Some(value)) = (row.key, row.value) else { continue };
             let mut key = Reader(&key);
             // Keys of version 2 are groups.

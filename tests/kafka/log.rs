@@ -159,10 +159,14 @@ impl Log {
 
     /// All that is there, each partition in order; what is in transactions only where they were committed.
     pub(crate) fn read(&self) -> Vec<Row> {
+        self.read_of(&self.partitions())
+    }
+    /// The same of some partitions.
+    pub(crate) fn read_of(&self, partitions: &[i32]) -> Vec<Row> {
         let consumer = self.consumer();
         let mut list = TopicPartitionList::new();
         let mut left = Vec::new();
-        for partition in self.partitions() {
+        for partition in partitions.iter().copied() {
             let (low, high) = consumer.fetch_watermarks(&self.name, partition, SOON).unwrap();
             if low < high {
                 list.add_partition_offset(&self.name, partition, Offset::Offset(low)).unwrap();
