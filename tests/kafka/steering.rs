@@ -107,7 +107,7 @@ async fn goes_where_it_is_sought(
         seen.has(1).await;
         if !from_the_handler {
             steps().await?;
-            gate.add_permits(1);
+            gate.add_permits(2); // it may come a second time
         }
         // Those that come later, so that it goes on whatever was fetched before.
         log.numbers(0, 1 + ahead..1 + ahead + 10);
