@@ -82,7 +82,7 @@ impl Group {
             .encode_utf16()
             .fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)));
         let partitions = i32::try_from(log.partitions().len()).unwrap();
-        log.read_of(&[(hash & i32::MAX) % partitions])
+        log.read_of(&[hash.checked_abs().unwrap_or(0) % partitions])
     }
 
     /// As the broker wrote them down, since the client cannot ask for them.

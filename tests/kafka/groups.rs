@@ -68,7 +68,7 @@ async fn paused_for_three_poll_intervals_it_is_the_same_member_of_the_same_gener
     let before = (group.members(), group.generations());
     tokio::time::sleep(3 * Duration::from_secs(6)).await;
     assert_eq!((group.members(), group.generations()), before);
-    assert_eq!(before.0.len(), 1);
+    assert!(before.0.len() == 1 && !before.1.is_empty(), "{before:?}");
     assert_eq!(seen.len(), 10);
     topic.seek([(0, 5)]).await?;
     topic.resume();
@@ -158,8 +158,8 @@ async fn what_was_fetched_before_a_partition_moved_away_and_came_back_is_not_han
                 Ok(())
             }
         }));
-        seen.has(22).await;
-        // A thousand each are fetched; the tenth of both are in hand, and each permit is one message.
+        // A thousand each are fetched, and of one at least a message is in hand.
+        seen.has(11).await;
         let rival = group.rival(&log, strategy);
         comes(Duration::from_millis(700), || rival.poll()).await;
         gate.add_permits(2);
@@ -325,6 +325,7 @@ async fn a_restart_under_the_same_instance_name_moves_no_partition() -> Result<(
     mine.has(10).await;
     theirs.has(30).await;
     let before = group.generations();
+    assert!(!before.is_empty());
     running.stops().await?;
     let running = Running::new(flow(&mine, "a")?);
     (0..2).for_each(|partition| log.numbers(partition, 20..30));
