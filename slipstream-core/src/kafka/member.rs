@@ -83,8 +83,8 @@ pub(super) struct Shared {
     /// Between two looks for new partitions, without a group.
     looks_every: Duration,
     slots: Mutex<Vec<Arc<Slot>>>,
-    /// A few at a time: each of them has somebody who waits for it.
-    commands: Mutex<Vec<Command>>,
+    /// A few at a time, since each of them has somebody who waits for it; `None` once nobody takes them.
+    commands: Mutex<Option<Vec<Command>>>,
     thread: OnceLock<Thread>,
     /// A source is read, so that its partitions are wanted.
     is_read: AtomicBool,
@@ -193,7 +193,7 @@ impl Member {
             revokes_within: LONGEST_REVOCATION.min(millis("max.poll.interval.ms", 300_000) / 2),
             looks_every: millis("topic.metadata.refresh.interval.ms", 300_000).max(Duration::from_millis(10)),
             slots: Mutex::default(),
-            commands: Mutex::default(),
+            commands: Mutex::new(Some(Vec::new())),
             thread: OnceLock::new(),
             is_read: AtomicBool::new(false),
             quits: AtomicBool::new(false),
@@ -290,7 +290,9 @@ impl Shared {
         command: impl FnOnce(Reply<T>) -> Command,
     ) -> Result<T, TopicError> {
         let (reply, answer) = oneshot::channel();
-        self.commands.lock().unwrap_or_else(PoisonError::into_inner).push(command(reply));
+        if let Some(commands) = &mut *self.commands() {
+            commands.push(command(reply));
+        }
         self.unpark();
         match answer.await {
             Ok(answer) => answer,
@@ -298,6 +300,10 @@ impl Shared {
                 Err(TopicError::Read { topic: topic.to_string(), said: "its consumer is closed".into() })
             }
         }
+    }
+
+    fn commands(&self) -> MutexGuard<'_, Option<Vec<Command>>> {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The numbers that these places of a topic have.

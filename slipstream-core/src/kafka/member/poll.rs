@@ -89,6 +89,7 @@ pub(super) fn start(
 ) -> Result<(), TopicError> {
     let run = move || {
         let this = thread::current();
+        let _ends = Ends(Arc::clone(&shared));
         let _ = shared.thread.set(this.clone());
         consumer.set_nonempty_callback(move || this.unpark());
         let consumer = Arc::new(consumer);
@@ -169,9 +170,8 @@ impl Poller {
     }
 
     fn commands(&mut self, leaving: &mut Vec<Reply<()>>) {
-        let commands =
-            std::mem::take(&mut *self.shared.commands.lock().unwrap_or_else(PoisonError::into_inner));
-        for command in commands {
+        let commands = self.shared.commands().as_mut().map(std::mem::take);
+        for command in commands.into_iter().flatten() {
             match command {
                 Command::Describe { topic, since, within, reply } => {
                     self.describing.push(Describing { topic, since, within, reply });
@@ -404,21 +404,40 @@ impl Poller {
     /// Closes the consumer, which takes it out of the group.
     fn close(self) {
         let Poller { shared, consumer, .. } = self;
-        shared.closes.store(true, Ordering::Release);
-        for slot in shared.slots().iter() {
+        shared.close();
+        drop(consumer);
+    }
+}
+
+/// When the thread ends, in whatever way, nobody waits for it.
+struct Ends(Arc<Shared>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let topic = self.0.slots().first().map(|slot| slot.topic.to_string()).unwrap_or_default();
+            self.0.fail(TopicError::Read { topic, said: "its thread has panicked".into() }.into());
+        }
+        self.0.close();
+    }
+}
+
+impl Shared {
+    /// From now on nothing is read, committed or answered: what holds the consumer is let go.
+    fn close(&self) {
+        self.closes.store(true, Ordering::Release);
+        for slot in self.slots().iter() {
             // Outside of the gate, since it wakes whoever reads.
             let queue = slot.gate().queue.take();
             drop(queue);
             slot.stands(None);
         }
-        *shared.committing() = Committing::default();
-        drop(consumer);
-        let closed = std::mem::take(&mut *shared.commands.lock().unwrap_or_else(PoisonError::into_inner));
-        drop(closed);
+        *self.committing() = Committing::default();
+        // Whoever waits is told by this.
+        let unanswered = self.commands().take();
+        drop(unanswered);
     }
-}
 
-impl Shared {
     fn committing(&self) -> MutexGuard<'_, Committing> {
         self.committing.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -15,7 +15,7 @@ use rdkafka::{
 use std::{
     collections::BTreeMap,
     future::poll_fn,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, Weak},
     time::{Duration, Instant},
 };
 
@@ -41,7 +41,7 @@ pub(super) struct FakeFlow {
 }
 
 struct Stands {
-    flow: Arc<FakeFlow>,
+    flow: Weak<FakeFlow>,
     published: Mutex<Positions>,
 }
 
@@ -95,7 +95,7 @@ impl FakeFlow {
             let source = seeks.any();
             let name = source.join(&self.joining).await?.unwrap();
             let stands = Arc::new(Stands {
-                flow: Arc::clone(self),
+                flow: Arc::downgrade(self),
                 published: Mutex::new(stored.iter().copied().collect()),
             });
             self.sources.lock().unwrap().push((Arc::clone(&source), Arc::clone(&stands)));
@@ -113,11 +113,6 @@ impl FakeFlow {
             Reader { flow, topic, name, source, stands, feed, chunk: Chunk::new(), _link: link }
         });
         Ok((readers.collect(), ()))
-    }
-
-    /// Has its sources no more, which have it.
-    pub(super) fn forget(&self) {
-        self.sources.lock().unwrap().clear();
     }
 
     fn note(&self, line: impl Into<String>) {
@@ -139,13 +134,19 @@ impl FakeFlow {
     }
 }
 
+impl Stands {
+    fn flow(&self) -> Arc<FakeFlow> {
+        self.flow.upgrade().unwrap()
+    }
+}
+
 impl Standing for Stands {
     fn known(&self) -> Result<Positions, BoxError> {
         Ok(self.published.lock().unwrap().clone())
     }
     fn begin(&self, starts: Positions) -> Result<(), BoxError> {
-        if self.flow.joining.has_store {
-            self.flow.note(format!("begin {:?}", starts.iter().collect::<Vec<_>>()));
+        if self.flow().joining.has_store {
+            self.flow().note(format!("begin {:?}", starts.iter().collect::<Vec<_>>()));
             for (partition, next) in starts.iter() {
                 self.published.lock().unwrap().set(partition, next, 0);
             }
@@ -153,16 +154,16 @@ impl Standing for Stands {
         Ok(())
     }
     fn judge(&self, mark: &Mark) -> Result<Judged, BoxError> {
-        self.flow.note(format!("judge {}", mark.store));
-        Ok(*self.flow.judges.lock().unwrap())
+        self.flow().note(format!("judge {}", mark.store));
+        Ok(*self.flow().judges.lock().unwrap())
     }
     fn is_in_memory(&self) -> bool {
-        self.flow.in_memory
+        self.flow().in_memory
     }
     fn commit(&self, _: Duration) -> Result<(), BoxError> {
-        self.flow.note("commit");
+        self.flow().note("commit");
         // On another thread, as in a flow, which the poll thread then waits for.
-        let flow = Arc::clone(&self.flow);
+        let flow = self.flow();
         std::thread::spawn(move || flow.commit()).join().unwrap();
         Ok(())
     }

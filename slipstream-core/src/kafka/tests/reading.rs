@@ -237,7 +237,6 @@ async fn a_flow_that_is_dropped_leaves_its_group_and_tells_it_nothing() {
     let mut reader = flow.read(&words(&kafka, "words")).await;
     reader.take(3).await;
     let topic = reader.topic.clone();
-    flow.forget();
     drop((reader, flow));
     let mut reader = FakeFlow::new("dropped").read(&topic).await;
     assert_eq!(reader.take(5).await[&0], numbers(0, 5));
