@@ -151,6 +151,6 @@ pub mod __private {
 }
 
 /// The README's code, compiled.
-#[cfg(all(doctest, feature = "rocksdb"))]
+#[cfg(all(doctest, feature = "kafka", feature = "rocksdb"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
