@@ -30,7 +30,7 @@ pub(super) const LOOK_UP: Duration = Duration::from_secs(30);
 const DOWN_AGAIN: Duration = Duration::from_secs(10);
 
 /// How soon a client that looks for its brokers hears that nobody waits for it, or that its login is refused.
-const STEP: Duration = Duration::from_millis(500);
+const STEP: Duration = Duration::from_millis(200);
 
 /// How long a topic that a broker does not know may be one that was created a moment ago.
 const JUST_CREATED: Duration = Duration::from_secs(1);
