@@ -7,12 +7,15 @@
 //!
 //! Invariants: a flush waits for what was handed over before it, and for nothing later; the first record that was
 //! given up fails it and all later ones.
-use super::{TopicError, connect::Refusal};
+use super::{
+    TopicError,
+    connect::{BELIEVED, Refusal},
+};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use std::{
     collections::{HashMap, VecDeque},
     sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
+    time::Instant,
 };
 use tokio::sync::{Notify, oneshot};
 
@@ -60,10 +63,6 @@ impl From<Failure> for TopicError {
         }
     }
 }
-
-/// How long a refused login is believed where nothing was on its way. Shorter, and a flush may wait without hearing of
-/// it: librdkafka repeats it only after half a minute. Longer, and one that was mended long ago fails a flush.
-const BELIEVED: Duration = Duration::from_secs(45);
 
 /// The records of one producer that are not yet acknowledged.
 #[derive(Debug, Default)]
