@@ -7,7 +7,8 @@ pub(crate) fn given(variable: &str, what: &str) -> Option<String> {
     let servers = env::var(variable).ok();
     if servers.is_none() {
         // Not `eprintln!`, which is seen only where a test fails.
-        writeln!(std::io::stderr(), "\nskipped: {what}: there is no {variable}, see scripts/kafka").unwrap();
+        let mut seen = std::io::stderr();
+        writeln!(seen, "\nskipped: {what}: there is no {variable}, see scripts/kafka").unwrap();
     }
     servers
 }
