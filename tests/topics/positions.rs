@@ -5,7 +5,10 @@ use slipstream::{
     Topic, TopicError, kafka::Record, source,
 };
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 use tokio::task::JoinHandle;
@@ -260,15 +263,30 @@ async fn two_instances_share_the_partitions_and_nothing_is_counted_twice_or_lost
     let one = counting(&shared(&kafka, "in"), &stores[0], |flow| flow.instance("one"));
     one.has_seen(40).await;
     let other = counting(&shared(&kafka, "in"), &stores[1], |flow| flow.instance("other"));
-    // Until each has some: new ones go to both.
-    let mut next = 40;
+    // New ones come in until the newcomer has some, too.
+    let next = AtomicU32::new(40);
     until("both have some", async || {
-        fill(&kafka, "in", 4, next..next + 4).await;
+        let from = next.fetch_add(4, Ordering::Relaxed);
+        fill(&kafka, "in", 4, from..from + 4).await;
         other.seen().iter().any(|number| *number >= 40)
     })
     .await;
-    next += 4;
-    let _ = next;
+    let all: Vec<u32> = (0..next.load(Ordering::Relaxed)).collect();
+    let seen = || {
+        let mut both = [one.seen(), other.seen()].concat();
+        both.sort_unstable();
+        both.dedup();
+        both
+    };
+    until("all are seen", async || seen() == all).await;
+    // What came with the partitions was handled again here, for the state; each store counts a message once.
+    for counts in [&one.counts, &other.counts] {
+        assert!(counts.values().all(|count| count.unwrap() == 1));
+    }
+    one.stop().await;
+    other.stop().await;
+    let of_group: i64 = of_group(&kafka, "count", "in", 4).into_iter().map(|known| known.unwrap().0).sum();
+    assert_eq!(of_group, i64::try_from(all.len())?);
     Ok(())
 }
 
