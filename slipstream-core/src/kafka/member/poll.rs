@@ -169,8 +169,9 @@ impl Poller {
     }
 
     fn commands(&mut self, leaving: &mut Vec<Reply<()>>) {
-        let commands =
-            std::mem::take(&mut *self.shared.commands.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut waiting = self.shared.commands.lock().unwrap_or_else(PoisonError::into_inner);
+        let commands = waiting.as_mut().map(std::mem::take).unwrap_or_default();
+        drop(waiting);
         for command in commands {
             match command {
                 Command::Describe { topic, since, within, reply } => {
@@ -413,7 +414,8 @@ impl Poller {
         }
         *shared.committing() = Committing::default();
         drop(consumer);
-        let closed = std::mem::take(&mut *shared.commands.lock().unwrap_or_else(PoisonError::into_inner));
+        // Whoever asks from now on hears at once that there is nobody.
+        let closed = shared.commands.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(closed);
     }
 }
