@@ -167,7 +167,8 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> AnySeekable for TopicSo
         async move {
             let (member, slot, name) = join(&self.topic, flow, JOINS_WITHIN).await?;
             self.topic.reading.begins(&member, &slot);
-            *self.joined.lock().unwrap_or_else(PoisonError::into_inner) = Some((Arc::downgrade(&member), slot));
+            *self.joined.lock().unwrap_or_else(PoisonError::into_inner) =
+                Some((Arc::downgrade(&member), slot));
             Ok(Some(name))
         }
         .boxed()
@@ -188,7 +189,7 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> AnySeekable for TopicSo
 impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Opens<Encoded<K, V>> for TopicSource<K, V> {
     fn open(&self, _: Positions, joined: Option<Joined>) -> Box<dyn Feed<Encoded<K, V>>> {
         match (self.joined(), joined) {
-            (Some((member, slot)), Some(Joined { standing, .. })) => {
+            (Some((member, slot)), Some(Joined { standing })) => {
                 slot.stands(Some(standing));
                 Box::new(TopicFeed::new(member, slot, Arc::clone(&self.topic.config.codecs)))
             }

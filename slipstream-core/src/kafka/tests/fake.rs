@@ -1,6 +1,6 @@
 //! A flow that reads topics, as little of one as they need: what it publishes is told to it by the test.
 use crate::{
-    BoxError, Message,
+    AsyncIterable, BoxError, Message,
     kafka::{Encoded, Kafka, Topic, TopicError, source},
     position::Positions,
     source::{AnySeekable, Chunk, Feed, Joined, Joining, Judged, Mark, Seeks, Standing},
@@ -16,7 +16,7 @@ use std::{
     collections::BTreeMap,
     future::poll_fn,
     sync::{Arc, Mutex, Weak},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 /// In which a rebalance of two takes a second or two.
@@ -32,13 +32,15 @@ pub(super) const LONG: Duration = Duration::from_secs(60);
 /// What a flow is to its members.
 pub(super) struct FakeFlow {
     pub(super) joining: Arc<Joining>,
-    sources: Mutex<Vec<(Arc<dyn AnySeekable>, Arc<Stands>)>>,
+    sources: Mutex<Vec<Source>>,
     store: &'static str,
     pub(super) judges: Mutex<Judged>,
     in_memory: bool,
     /// In the order in which they happened.
     pub(super) log: Mutex<Vec<String>>,
 }
+
+type Source = (Arc<dyn AnySeekable>, Arc<Stands>);
 
 struct Stands {
     flow: Weak<FakeFlow>,
@@ -75,8 +77,7 @@ impl FakeFlow {
         topic: &Topic<String, String>,
         stored: &[(i32, i64)],
     ) -> Result<Reader, BoxError> {
-        let (mut readers, _) = self.try_read_all(&[topic], stored).await?;
-        Ok(readers.remove(0))
+        Ok(self.try_read_all(&[topic], stored).await?.remove(0))
     }
 
     pub(super) async fn read(self: &Arc<Self>, topic: &Topic<String, String>) -> Reader {
@@ -87,8 +88,7 @@ impl FakeFlow {
         self: &Arc<Self>,
         topics: &[&Topic<String, String>],
         stored: &[(i32, i64)],
-    ) -> Result<(Vec<Reader>, ()), BoxError> {
-        use crate::AsyncIterable;
+    ) -> Result<Vec<Reader>, BoxError> {
         let mut joined = Vec::new();
         for topic in topics {
             let seeks: Seeks<Encoded<String, String>> = topic.seeks().unwrap();
@@ -107,12 +107,12 @@ impl FakeFlow {
                 Arc::new(move || of.published.lock().unwrap().clone());
             topic.control.link(&link);
             let standing = Arc::clone(&stands) as Arc<dyn Standing>;
-            let joined = Joined { flow: Arc::clone(&self.joining), standing };
+            let joined = Joined { standing };
             let feed = seeks.open(Positions::default(), Some(joined));
             let flow = Arc::clone(self);
             Reader { flow, topic, name, source, stands, feed, chunk: Chunk::new(), _link: link }
         });
-        Ok((readers.collect(), ()))
+        Ok(readers.collect())
     }
 
     fn note(&self, line: impl Into<String>) {
@@ -233,20 +233,6 @@ impl Reader {
         }
     }
 
-    /// Reads on until `is` says so; what comes meanwhile is published.
-    pub(super) async fn read_until(&mut self, is: impl Fn(&Self) -> bool) -> Vec<(i32, i64)> {
-        let (mut all, began) = (Vec::new(), Instant::now());
-        while !is(self) {
-            assert!(began.elapsed() < LONG, "{:?} {:?}", all.len(), self.flow.log.lock().unwrap());
-            for (partition, offset) in self.look() {
-                self.publish(partition, offset);
-                all.push((partition, offset));
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        all
-    }
-
     /// An item of the last chunk once more.
     pub(super) fn again(&mut self, at: usize) -> Option<Encoded<String, String>> {
         self.feed.again(at).map(|again| again.unwrap_or_else(|fault| panic!("{:?}", fault.cause)))
@@ -312,7 +298,9 @@ pub(super) fn group_offsets(
         .create()
         .unwrap();
     let mut list = TopicPartitionList::new();
-    (0..partitions).for_each(|partition| drop(list.add_partition(topic, partition)));
+    for partition in 0..partitions {
+        list.add_partition(topic, partition);
+    }
     let list = consumer.committed_offsets(list, LONG).unwrap();
     let elements = list.elements();
     let known = elements.iter().filter_map(|element| match element.offset() {

@@ -32,11 +32,14 @@ async fn a_second_member_goes_on_where_the_first_has_committed() {
     for strategy in ["range", "cooperative-sticky"] {
         let kafka = cluster(&[("words", 4)]).await;
         fill(&kafka, "words", &[0, 1, 2, 3], 100);
-        let topic = || words(&kafka, "words").settings([("partition.assignment.strategy", strategy)]).unwrap();
+        let topic =
+            || words(&kafka, "words").settings([("partition.assignment.strategy", strategy)]).unwrap();
         let mut one = FakeFlow::new("pair").read(&topic()).await;
         let mut all: Vec<(i32, i64)> = Vec::new();
         let read = one.take(150).await;
-        all.extend(read.into_iter().flat_map(|(partition, of)| of.into_iter().map(move |at| (partition, at))));
+        all.extend(
+            read.into_iter().flat_map(|(partition, of)| of.into_iter().map(move |at| (partition, at))),
+        );
         // Before the other comes: this cluster takes no offsets while it is rebalancing, which a real one does.
         one.flow.commit();
         let read: Vec<_> = (0..4)
@@ -126,7 +129,10 @@ async fn a_partition_that_comes_back_begins_where_the_other_has_committed() {
     one.flow.commit();
     one.leave().await;
     let committed = offsets(&kafka, "back", 2);
-    assert!(committed.iter().any(|(partition, offset)| *partition == moved && *offset == last + 1), "{committed:?}");
+    assert!(
+        committed.iter().any(|(partition, offset)| *partition == moved && *offset == last + 1),
+        "{committed:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
