@@ -190,7 +190,7 @@ impl Shared {
             let how = if lost { "lost" } else { "let go" };
             tracing::info!("topic `{}`: {how}: {partitions:?}", slot.topic);
         }
-        let slots = self.slots().clone();
+        let slots = self.slots();
         let mut gates: Vec<_> = slots.iter().map(|slot| slot.gate()).collect();
         if removes && !closes {
             stay(consumer, slots.iter().map(|slot| &**slot).zip(gates.iter_mut().map(|gate| &mut **gate)));
@@ -220,7 +220,7 @@ impl Shared {
     /// The topics of a list that are read here.
     fn by_topic(&self, list: &TopicPartitionList) -> Vec<Of> {
         let listed = native::listed(list);
-        let slots = self.slots().clone();
+        let slots = self.slots();
         let of = |slot: Arc<Slot>| {
             let partitions = listed.iter().filter(|listed| *listed.topic == *slot.topic);
             let partitions: Vec<_> = partitions.map(|listed| listed.partition).collect();

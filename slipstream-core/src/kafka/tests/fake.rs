@@ -350,3 +350,8 @@ pub(super) fn lose_member(kafka: &Kafka) {
     let lost = RDKafkaRespErr::RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID;
     kafka.mock().unwrap().request_errors(RDKafkaApiKey::Heartbeat, &[lost]);
 }
+
+/// Nothing answers from now on.
+pub(super) fn stop_broker(kafka: &Kafka) {
+    kafka.mock().unwrap().broker_down(1).unwrap();
+}

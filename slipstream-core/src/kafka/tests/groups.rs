@@ -1,5 +1,7 @@
 //! Partitions move between the members of a group.
-use super::fake::{FakeFlow, LONG, Reader, cluster, commit_offset, fill, group_offsets, lose_member, words};
+use super::fake::{
+    FakeFlow, LONG, Reader, cluster, commit_offset, fill, group_offsets, lose_member, stop_broker, words,
+};
 use crate::{
     kafka::{Kafka, TopicError},
     source::{Joining, Judged},
@@ -276,6 +278,17 @@ async fn an_instance_runs_once_in_a_process() {
     reader.leave().await;
     let reader = flow().read(&words(&kafka, "words")).await;
     reader.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_is_left_although_no_broker_answers() {
+    let kafka = cluster(&[("words", 1)]).await;
+    fill(&kafka, "words", &[0], 10);
+    let mut reader = FakeFlow::new("gone").read(&words(&kafka, "words")).await;
+    reader.take(10).await;
+    stop_broker(&kafka);
+    reader.flow.commit();
+    tokio::time::timeout(LONG, reader.leave()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
