@@ -184,7 +184,7 @@ impl Kafka {
         if self.inner.mock.is_some() && settings.get("group.protocol") != Some("consumer") {
             // The mock lets nobody into a group that was left before the session would have timed out, less a second. A
             // busy machine needs some of it: whoever is not heard of for so long is gone.
-            config.set("session.timeout.ms", "3000").set("heartbeat.interval.ms", "300");
+            config.set("session.timeout.ms", "6000").set("heartbeat.interval.ms", "500");
         }
         if let Some(instance) = instance {
             config.set("group.instance.id", instance);
