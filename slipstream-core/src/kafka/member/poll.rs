@@ -287,7 +287,9 @@ impl Poller {
             if !slot.calls.swap(false, Ordering::AcqRel) {
                 continue;
             }
-            for trouble in slot.gate().take_troubles() {
+            // Not in the loop's head, which would keep the gate while it runs.
+            let troubles = slot.gate().take_troubles();
+            for trouble in troubles {
                 self.troubled(&slot, &trouble);
             }
             if !self.seek(&slot) {
