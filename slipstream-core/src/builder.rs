@@ -157,7 +157,7 @@ impl<S, I, W, H, T, K> Handles<S, I, W, H, T, K> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a sink for `{T}`",
     label = "cannot take `{T}`",
-    note = "a `Cache<K, V>` takes pairs: return `(key, value)`; `print` takes what is `Debug`",
+    note = "a `Cache<K, V>` and a `Topic<K, V>` take pairs: return `(key, value)`, with the key `()` where there is none; `print` takes what is `Debug`",
     note = "a function `fn(&T)` is a sink if it returns `()` or `Result<()>`; a closure goes to `sink_with` or `sink_async`"
 )]
 pub trait Takes<T, X>: Sink<T> {

@@ -181,7 +181,7 @@ impl Member {
             let given = settings.get(name).and_then(|millis| millis.parse().ok());
             Duration::from_millis(given.unwrap_or(default))
         };
-        let config = Kafka::consumer_config(
+        let config = kafka.consumer_config(
             settings,
             Some(key.group.as_deref().unwrap_or(NO_GROUP)),
             instance.as_deref().filter(|_| key.group.is_some()),

@@ -185,7 +185,7 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> AnySeekable for TopicSo
 impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Opens<Encoded<K, V>> for TopicSource<K, V> {
     fn open(&self, _: Positions, joined: Option<Joined>) -> Box<dyn Feed<Encoded<K, V>>> {
         match (self.joined(), joined) {
-            (Some((member, slot)), Some(Joined { standing, .. })) => {
+            (Some((member, slot)), Some(Joined { standing })) => {
                 slot.stands(Some(standing));
                 Box::new(TopicFeed::new(member, slot, Arc::clone(&self.topic.config.codecs)))
             }

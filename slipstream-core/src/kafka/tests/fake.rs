@@ -107,7 +107,7 @@ impl FakeFlow {
                 Arc::new(move || of.published.lock().unwrap().clone());
             topic.control.link(&link);
             let standing = Arc::clone(&stands) as Arc<dyn Standing>;
-            let joined = Joined { flow: Arc::clone(&self.joining), standing };
+            let joined = Joined { standing };
             let feed = seeks.open(Positions::default(), Some(joined));
             let flow = Arc::clone(self);
             Reader { flow, topic, name, source, stands, feed, chunk: Chunk::new(), _link: link }

@@ -35,9 +35,8 @@ async fn a_second_member_goes_on_where_the_first_has_committed() {
     for strategy in ["range", "cooperative-sticky"] {
         let kafka = cluster(&[("words", 4)]).await;
         fill(&kafka, "words", &[0, 1, 2, 3], 100);
-        let topic = || {
-            words(&kafka, "words").settings([("partition.assignment.strategy", strategy)]).unwrap()
-        };
+        let topic =
+            || words(&kafka, "words").settings([("partition.assignment.strategy", strategy)]).unwrap();
         let mut one = FakeFlow::new("pair").read(&topic()).await;
         let mut all = Vec::new();
         while all.len() < 150 {
@@ -107,7 +106,10 @@ async fn a_partition_that_comes_back_begins_where_the_other_has_committed() {
     one.flow.commit();
     one.leave().await;
     let committed = offsets(&kafka, "back", 2);
-    assert!(committed.iter().any(|(partition, offset)| *partition == moved && *offset == last + 1), "{committed:?}");
+    assert!(
+        committed.iter().any(|(partition, offset)| *partition == moved && *offset == last + 1),
+        "{committed:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -45,7 +45,10 @@ async fn a_flow_handles_messages_and_the_group_goes_on_after_them() {
         fill(&kafka, "words", &[1], 1);
     }
     let offsets = group_offsets(&kafka, "real", "words", 2);
-    assert_eq!(offsets.iter().map(|(partition, offset, _)| (*partition, *offset)).collect::<Vec<_>>(), [(0, 3), (1, 4)]);
+    assert_eq!(
+        offsets.iter().map(|(partition, offset, _)| (*partition, *offset)).collect::<Vec<_>>(),
+        [(0, 3), (1, 4)]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -68,7 +71,8 @@ async fn the_end_of_a_partition_is_never_a_message() {
 async fn a_start_is_taken_for_each_partition_where_the_group_knows_none() {
     let kafka = cluster(&[("words", 3)]).await;
     fill(&kafka, "words", &[0, 1, 2], 10);
-    let topic = words(&kafka, "words").start(Offset::End).start_partition(1, 4).start_partition(2, Offset::Beginning);
+    let topic =
+        words(&kafka, "words").start(Offset::End).start_partition(1, 4).start_partition(2, Offset::Beginning);
     let mut reader = FakeFlow::new("starts").read(&topic).await;
     assert_eq!(reader.take(16).await, [(1, numbers(4, 10)), (2, numbers(0, 10))].into());
     // Nothing was committed by the flow, and still the start is the group's.
@@ -94,7 +98,8 @@ async fn a_source_ends_at_the_end_as_it_was_at_the_start() {
     assert_eq!(reader.next().await, []);
     reader.leave().await;
 
-    let mut reader = FakeFlow::new("until two").read(&words(&kafka, "words").until(2).start_partition(1, 2)).await;
+    let mut reader =
+        FakeFlow::new("until two").read(&words(&kafka, "words").until(2).start_partition(1, 2)).await;
     assert_eq!(reader.take(4).await, [(0, vec![0, 1]), (2, vec![0, 1])].into());
     assert_eq!(reader.next().await, []);
     reader.leave().await;
@@ -108,7 +113,8 @@ async fn a_topic_is_a_stream_without_a_flow() {
     let all = collect(&topic).await.unwrap();
     for partition in [0, 1] {
         let of = all.iter().filter(|message| message.partition == partition);
-        let (offsets, values): (Vec<_>, Vec<_>) = of.map(|message| (message.offset, message.value.clone())).unzip();
+        let (offsets, values): (Vec<_>, Vec<_>) =
+            of.map(|message| (message.offset, message.value.clone())).unzip();
         assert_eq!(offsets, numbers(0, 200));
         assert_eq!(values, (0..200).map(|at| format!("v{at}")).collect::<Vec<_>>());
     }
@@ -172,7 +178,10 @@ async fn what_is_not_to_be_had_is_named() {
 
     let unnamed = FakeFlow::of(crate::source::Joining::new(None, None, false), "", false);
     let error = unnamed.try_read(&words(&kafka, "words"), &[]).await.map(drop).unwrap_err().to_string();
-    assert!(error.contains(".named(…)") && error.contains(".group(…)") && error.contains("`words`"), "{error}");
+    assert!(
+        error.contains(".named(…)") && error.contains(".group(…)") && error.contains("`words`"),
+        "{error}"
+    );
     let mut reader = unnamed.read(&words(&kafka, "words").group("given")).await;
     fill(&kafka, "words", &[0], 1);
     reader.take(1).await;
