@@ -161,7 +161,7 @@ impl Kafka {
         {
             return Ok(producer);
         }
-        let producer = Arc::new(Producer::start(&Self::producer_config(settings), settings)?);
+        let producer = Arc::new(Producer::start(&Self::producer_config(settings), settings, self.clone())?);
         producers.retain(|_, producer| producer.strong_count() > 0);
         producers.insert(key, Arc::downgrade(&producer));
         Ok(producer)
