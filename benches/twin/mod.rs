@@ -11,6 +11,7 @@
 //! once over next to nothing, to show that it runs.
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 #![allow(dead_code, reason = "no benchmark uses all of it")]
+pub(crate) mod clock;
 pub(crate) mod long;
 
 use std::time::{Duration, Instant};
