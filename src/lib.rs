@@ -132,11 +132,16 @@ pub use slipstream_core::{
     AsKey, AsyncIterable, BoxError, Channel, Closed, CommitError, Control, Csv, Distance, Emitter, Error,
     Flow, FlowHandle, FromItem, Handler, Interval, IntoContext, Items, Iter, Json, Key, KeyError, Line, Mark,
     Message, Mount, OnError, Output, Position, Positions, PrefixOf, Replay, ReplayError, Result, Routes,
-    Seekable, Seeks, Sink, SinkAsync, SourceName, Timestamp, TimestampError, builder, flow, in_message,
-    interval, iter, key, one, output, print, replay, sink_async, source,
+    Seekable, Seeks, Sink, SinkAsync, SourceName, Timestamp, TimestampError, builder, codec, flow,
+    in_message, interval, iter, key, one, output, print, replay, sink_async, source,
 };
 #[cfg(feature = "rocksdb")]
 pub use slipstream_core::{Cache, LostState, OnLostState, Store, StoreError, ValueFormat, cache, store};
+#[cfg(feature = "kafka")]
+pub use slipstream_core::{
+    kafka,
+    kafka::{Kafka, Offset, Topic, TopicError},
+};
 pub use slipstream_macros::{Key, handle};
 
 /// What `#[handle]` and `derive(Key)` name; not for use by hand.

@@ -1,11 +1,11 @@
 //! Commits: state and source positions become durable together, and nothing else moves a position.
 //!
 //! ```text
-//! message done ──publish──▶ the store's active layer
+//! message done ──publish──▶ the store's active layer, and the outboxes
 //!                              │  each interval, after so many messages, at the bound of memory, on demand, at the end
 //!                              ▼
 //!   1. freeze   the layer and the positions, a short lock; the next epoch begins
-//!   2. flush    the sinks outside of the store
+//!   2. flush    the sinks outside of the store, and the outboxes
 //!   3. write    layer and positions, one synced batch
 //!   4. thaw     the layer is dropped, since RocksDB has it
 //!   5. tell     the sources, which remember it beside themselves
@@ -16,41 +16,45 @@
 //! pass them, so none is lost, and those since the last commit come again. A source hears of a commit that the
 //! store has: if it ever knows of one that the store does not, the store was lost.
 //!
+//! Without a store the positions of members of groups are kept here (`loose.rs`), steps 3 and 4 fall away, and the group
+//! is the only one who knows them: at least once.
+//!
 //! Invariants: one epoch closes at a time; after a step has failed nothing more is published or
-//! committed, and the flow ends with the error.
+//! committed, and the flow ends with the error; what a message sends out is handed over before the flush of
+//! the epoch that has its position.
 use crate::{
-    BoxError, Error, error::panic_message, position::Position, sink::Flush, stop::Stop,
+    BoxError, Error,
+    error::panic_message,
+    outgoing::{Outbox, Outgoing},
+    position::{Position, Positions},
+    sink::Flush,
+    stop::Stop,
     transaction::Transaction,
 };
 use futures::FutureExt;
 use std::{
     panic::AssertUnwindSafe,
     sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
+        Arc, Mutex, PoisonError, RwLock,
+        atomic::{AtomicU8, AtomicU64, Ordering},
     },
     time::Duration,
 };
 use tokio::sync::{Notify, oneshot};
 
 mod demand;
+mod loose;
+mod told;
 
 pub use demand::CommitError;
 pub(crate) use demand::Demand;
-
-#[cfg(feature = "rocksdb")]
-mod told;
-
-#[cfg(feature = "rocksdb")]
+use loose::Loose;
 pub(crate) use told::Told;
 
 #[cfg(feature = "rocksdb")]
-use crate::{
-    position::Positions,
-    store::{Rows, Staged, Store, StoreError, TurnNumber},
-};
+use crate::store::{Rows, Staged, Store, StoreError, TurnNumber};
 #[cfg(feature = "rocksdb")]
-use std::sync::{Mutex, OnceLock, PoisonError, atomic::AtomicU64};
+use std::sync::OnceLock;
 
 /// When a flow commits, and how.
 #[derive(Debug, Clone, Copy)]
@@ -102,21 +106,30 @@ pub(crate) struct Commit {
     #[cfg(feature = "rocksdb")]
     sources: Vec<Arc<str>>,
     /// The flow's name, which those sources are told with each commit.
-    #[cfg(feature = "rocksdb")]
     flow: Option<String>,
-    #[cfg(feature = "rocksdb")]
     told: Vec<Told>,
+    /// The positions of a flow without a store.
+    loose: Loose,
+    /// Those that messages of the flow have sent to.
+    outboxes: Mutex<Vec<Arc<dyn Outbox>>>,
+    /// Shared from the publication of a message to the end of its handing over; had alone between the freeze of an
+    /// epoch and its flush.
+    window: RwLock<()>,
     /// Messages published since the last freeze.
-    #[cfg(feature = "rocksdb")]
     published: AtomicU64,
     /// The committer has something to do before its interval is over.
     due: Notify,
     /// Those who have asked for a commit, and wait for it.
     demand: Arc<Demand>,
-    /// The epoch is at its bound of memory: no message begins.
-    full: AtomicBool,
+    /// For which reasons no message begins: bits.
+    full: AtomicU8,
     room: Notify,
 }
+
+/// The epoch is at its bound of memory.
+const MEMORY: u8 = 1;
+/// An outbox keeps back what was handed over.
+const OUTBOX: u8 = 2;
 
 impl Commit {
     /// The commits of a flow over `store`, if the flow knows of one when it starts.
@@ -133,10 +146,13 @@ impl Commit {
             sources,
             flow: None,
             told: Vec::new(),
+            loose: Loose::default(),
+            outboxes: Mutex::default(),
+            window: RwLock::default(),
             published: AtomicU64::new(0),
             due: Notify::new(),
             demand: Arc::default(),
-            full: AtomicBool::new(false),
+            full: AtomicU8::new(0),
             room: Notify::new(),
         };
         if let Some(store) = store {
@@ -149,9 +165,15 @@ impl Commit {
     pub(crate) fn new(settings: Settings) -> Self {
         Commit {
             settings,
+            flow: None,
+            told: Vec::new(),
+            loose: Loose::default(),
+            outboxes: Mutex::default(),
+            window: RwLock::default(),
+            published: AtomicU64::new(0),
             due: Notify::new(),
             demand: Arc::default(),
-            full: AtomicBool::new(false),
+            full: AtomicU8::new(0),
             room: Notify::new(),
         }
     }
@@ -163,10 +185,34 @@ impl Commit {
     }
 
     /// These are told of each commit of the flow of this name.
-    #[cfg(feature = "rocksdb")]
     pub(crate) fn telling(mut self, flow: Option<String>, told: Vec<Told>) -> Self {
         (self.flow, self.told) = (flow, told);
         self
+    }
+
+    /// The names under which the store keeps the positions of the sources, by their numbers, once all are known.
+    #[cfg(feature = "rocksdb")]
+    pub(crate) fn naming(mut self, sources: Vec<Arc<str>>) -> Self {
+        if let Some((store, turn)) = self.store.get() {
+            store.name_sources(*turn, sources.clone());
+        }
+        self.sources = sources;
+        self
+    }
+
+    /// Where the partitions of a source go on after what is published.
+    pub(crate) fn positions_of(&self, source: u32) -> Result<Positions, BoxError> {
+        #[cfg(feature = "rocksdb")]
+        if let Some((store, _)) = self.store.get() {
+            let name = self.sources.get(source as usize).map_or("", |name| &**name);
+            return Ok(store.published(source, name)?);
+        }
+        Ok(self.loose.of(source))
+    }
+
+    /// Those who are told of commits, to be told of the end too.
+    pub(crate) fn told(&self) -> &[Told] {
+        &self.told
     }
 
     /// Stores where sources begin, before their first messages, and whose the store is from now on.
@@ -185,10 +231,36 @@ impl Commit {
         Ok(written.await??)
     }
 
+    /// The same for one source of which partitions were assigned, on a thread that may wait for the disk.
+    #[cfg(feature = "rocksdb")]
+    pub(crate) fn store_start(&self, source: u32, start: Positions) -> Result<(), BoxError> {
+        let Some((store, turn)) = self.store.get() else { return Ok(()) };
+        let Some(name) = self.sources.get(source as usize) else { return Ok(()) };
+        Ok(store.write_starts(*turn, None, &[(Arc::clone(name), start)], self.settings.sync)?)
+    }
+
     /// Makes what a message has written visible to all, in one step that comes whole or not at all,
-    /// together with the position of the message.
+    /// together with the position of the message, and sends out what it has to send.
     #[inline]
     pub(crate) fn publish(
+        &self,
+        transaction: &mut Transaction,
+        moved: Option<((u32, i32), Position)>,
+    ) -> Result<Published, BoxError> {
+        if transaction.outgoing.is_empty() {
+            return self.publish_inside(transaction, moved);
+        }
+        // The epoch that gets the position is not flushed before the outputs are handed over.
+        let _window = self.window.read().unwrap_or_else(PoisonError::into_inner);
+        let published = self.publish_inside(transaction, moved)?;
+        if published == Published::Whole {
+            self.send_out(&mut transaction.outgoing);
+        }
+        Ok(published)
+    }
+
+    #[inline]
+    fn publish_inside(
         &self,
         transaction: &mut Transaction,
         moved: Option<((u32, i32), Position)>,
@@ -207,8 +279,33 @@ impl Commit {
         }
         #[cfg(not(feature = "rocksdb"))]
         {
-            let _ = (transaction, moved);
+            let _ = transaction;
+            if let Some((place, position)) = moved {
+                self.publish_position(place, position);
+            }
             Ok(Published::Whole)
+        }
+    }
+
+    fn send_out(&self, outgoing: &mut Outgoing) {
+        let tell = |outbox: &Arc<dyn Outbox>| {
+            let mut outboxes = self.outboxes.lock().unwrap_or_else(PoisonError::into_inner);
+            if !outboxes.iter().any(|known| known.id() == outbox.id()) {
+                outboxes.push(Arc::clone(outbox));
+                // The committer may have nothing yet for which it watches the clock.
+                self.due.notify_one();
+            }
+        };
+        if !outgoing.hand_over(tell) {
+            self.full.fetch_or(OUTBOX, Ordering::Relaxed);
+        }
+    }
+
+    /// A message of a flow that keeps no state is done.
+    fn publish_position(&self, place: (u32, i32), position: Position) {
+        self.loose.move_to(place, position);
+        if Some(self.published.fetch_add(1, Ordering::Relaxed) + 1) == self.settings.after {
+            self.due.notify_one();
         }
     }
 
@@ -233,8 +330,12 @@ impl Commit {
             _ => Rows::default(),
         };
         let reads = transaction.staged.as_ref().map_or(&[][..], Staged::reads);
-        // A source with positions has no business here without a store: the flow has seen to it.
-        let Some((store, turn)) = self.store.get() else { return Ok(Published::Whole) };
+        let Some((store, turn)) = self.store.get() else {
+            if let Some((place, position)) = moved {
+                self.publish_position(place, position);
+            }
+            return Ok(Published::Whole);
+        };
         if !store.publish(Some(*turn), reads, rows, moved)? {
             return Ok(Published::Conflict);
         }
@@ -243,7 +344,7 @@ impl Commit {
         }
         let published = self.published.fetch_add(1, Ordering::Relaxed) + 1;
         if store.epoch_bytes() > self.settings.memory_bytes {
-            self.full.store(true, Ordering::Relaxed);
+            self.full.fetch_or(MEMORY, Ordering::Relaxed);
             self.due.notify_one();
         } else if Some(published) == self.settings.after {
             self.due.notify_one();
@@ -261,6 +362,18 @@ impl Commit {
         }
         if *ended {
             return Err(StoreError::CommitFailed { path: store.name() }.into());
+        }
+        // What was handled until now would be counted again after a crash, or not at all.
+        if let Some(origin) =
+            self.told.iter().find(|told| told.keeps_its_positions()).map(|told| &told.origin)
+        {
+            let store = store.name();
+            return Err(format!(
+                "`{origin}` is read with its positions kept by its group alone, but a handler writes to the store at \
+                 `{}`, which none of the sinks names: say `.store(&store)`, so that both are committed together",
+                store.display()
+            )
+            .into());
         }
         let turn = store.begin_epochs(self.sources.clone())?;
         store.set_most_bytes(self.settings.memory_bytes);
@@ -280,20 +393,36 @@ impl Commit {
         }
     }
 
-    /// Whether the epoch is at its bound of memory, so that no message may begin.
+    /// Whether no message may begin: the epoch is at its bound of memory, or outputs do not get away.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.full.load(Ordering::Relaxed)
+        self.full.load(Ordering::Relaxed) != 0
     }
 
-    /// Waits until the epoch has room again, or the flow is to stop.
+    /// Waits until there is room again, or the flow is to stop.
     pub(crate) async fn room(&self, stop: &Stop) {
         let room = self.room.notified();
         if self.is_full() && !stop.is_set() {
             tokio::select! {
                 () = room => {}
+                () = self.outboxes_have_room() => {}
                 () = stop.stopped() => {}
             }
+        }
+    }
+
+    fn outboxes(&self) -> Vec<Arc<dyn Outbox>> {
+        self.outboxes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn outboxes_have_room(&self) {
+        if self.full.load(Ordering::Relaxed) & OUTBOX == 0 {
+            return std::future::pending().await;
+        }
+        // Before the waits: one that fills up meanwhile says so again.
+        self.full.fetch_and(!OUTBOX, Ordering::Relaxed);
+        for outbox in self.outboxes() {
+            outbox.room().await;
         }
     }
 
@@ -317,16 +446,20 @@ impl Commit {
         }
     }
 
-    /// Nothing to commit, and no timer needed, until a store is known.
+    /// Nothing to commit, and no timer needed, until a store is known, or something is sent or told outside.
     async fn interval(&self) {
-        #[cfg(feature = "rocksdb")]
-        let is_known = self.store.get().is_some();
-        #[cfg(not(feature = "rocksdb"))]
-        let is_known = false;
-        match is_known {
+        match self.has_store() || !self.told.is_empty() || !self.outboxes().is_empty() {
             true => tokio::time::sleep(self.settings.every).await,
             false => std::future::pending().await,
         }
+    }
+
+    fn has_store(&self) -> bool {
+        #[cfg(feature = "rocksdb")]
+        let has = self.store.get().is_some();
+        #[cfg(not(feature = "rocksdb"))]
+        let has = false;
+        has
     }
 
     /// Waits until what is written from outside of messages is past the bound of memory.
@@ -353,12 +486,15 @@ impl Commit {
             self.published.store(0, Ordering::Relaxed);
             // 1. The next epoch begins; sources that waited for room go on.
             let frozen = store.freeze();
-            self.full.store(false, Ordering::Relaxed);
+            self.full.fetch_and(!MEMORY, Ordering::Relaxed);
             self.room.notify_waiters();
-            let Some(frozen) = frozen else { return Ok(()) };
+            let Some(frozen) = frozen else {
+                // Of messages without a position.
+                return self.demand.within(self.flush_outboxes()).await;
+            };
             crash_point("frozen");
             // 2. What was sent to the outside is there before the positions pass it.
-            self.demand.within(flush(sinks)).await?;
+            self.demand.within(self.flush(sinks)).await?;
             crash_point("flushed");
             // 3. On a thread of its own: it waits for the disk.
             let (writing, sync) = (store.clone(), self.settings.sync);
@@ -374,16 +510,40 @@ impl Commit {
             // 5. What they know now is never more than the store has.
             let tell = async {
                 for source in &self.told {
-                    source
-                        .tell(self.flow.as_deref(), store, &crate::source::Joining::new(None, None, true))
-                        .await?;
+                    source.tell_of(self.flow.as_deref(), store).await?;
                 }
                 Ok(())
             };
             return self.demand.within(tell).await;
         }
-        let _ = sinks;
-        Ok(())
+        self.published.store(0, Ordering::Relaxed);
+        let Some(moved) = self.loose.freeze() else {
+            return self.demand.within(self.flush_outboxes()).await;
+        };
+        self.demand.within(self.flush(sinks)).await?;
+        let tell = async {
+            for source in &self.told {
+                if let Some(positions) = moved.get(&source.number) {
+                    source.tell_alone(self.flow.as_deref(), positions.clone()).await?;
+                }
+            }
+            Ok(())
+        };
+        self.demand.within(tell).await
+    }
+
+    /// All that was sent before the freeze is where it was sent to.
+    async fn flush(&self, sinks: &[Arc<dyn Flush>]) -> Result<(), Error> {
+        let (outboxes, sinks) = tokio::join!(self.flush_outboxes(), flush(sinks));
+        outboxes.and(sinks)
+    }
+
+    async fn flush_outboxes(&self) -> Result<(), Error> {
+        // Messages that are published hand over what they send before the flush begins.
+        drop(self.window.write().unwrap_or_else(PoisonError::into_inner));
+        let outboxes = self.outboxes();
+        let flushed = futures::future::join_all(outboxes.iter().map(|outbox| outbox.flush())).await;
+        flushed.into_iter().collect::<Result<(), _>>().map_err(|cause| Error::Delivery { cause })
     }
 
     /// The last commit of a flow whose sources have ended. After a failed one (`failed`) there is
@@ -397,22 +557,19 @@ impl Commit {
             committed
         };
         #[cfg(not(feature = "rocksdb"))]
-        let committed = {
-            let _ = failed;
-            Ok(())
-        };
+        let committed = if failed { Ok(()) } else { self.commit(sinks).await };
         self.demand.ended(&committed);
         // Also those of messages that wrote nothing to a store.
-        committed.and(self.demand.within(flush(sinks)).await)
+        committed.and(self.demand.within(self.flush(sinks)).await)
     }
 
     #[cfg(feature = "rocksdb")]
     async fn last_commit(&self, sinks: &[Arc<dyn Flush>], failed: bool) -> Result<(), Error> {
-        let Some((store, turn)) = self.store.get() else { return Ok(()) };
         if failed {
             return Ok(());
         }
         self.commit(sinks).await?;
+        let Some((store, turn)) = self.store.get() else { return Ok(()) };
         if !store.end_epochs() {
             let (ending, turn, sync) = (store.clone(), *turn, self.settings.sync);
             return on_the_disk(move || ending.finish_epochs(turn, sync)).await;

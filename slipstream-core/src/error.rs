@@ -150,6 +150,22 @@ pub enum Error {
         #[source]
         cause: BoxError,
     },
+    /// A sink could not be opened when the flow started.
+    #[error("the flow could not start: a sink of handler `{handler}` could not be opened")]
+    Open {
+        /// The name of the handler whose sink it was.
+        handler: &'static str,
+        /// What the sink returned.
+        #[source]
+        cause: BoxError,
+    },
+    /// What messages had sent out was not acknowledged: their positions are not committed.
+    #[error("outputs since the last commit were not delivered")]
+    Delivery {
+        /// Which, and why.
+        #[source]
+        cause: BoxError,
+    },
     /// A source panicked while it was read.
     #[error("source `{origin}` panicked: {message}")]
     Source {

@@ -2,7 +2,7 @@
 use crate::{
     BoxError, Mount,
     builder::Attach,
-    commit::{Commit, Demand, Settings},
+    commit::{Commit, Settings},
     error::{Error, panic_message},
     route::{Ready, Routes, Shared, Start},
     sink::Flush,
@@ -30,6 +30,7 @@ mod handle;
 mod keeping;
 #[cfg(feature = "rocksdb")]
 mod lost;
+mod standing;
 #[cfg(test)]
 #[cfg(feature = "rocksdb")]
 mod tests;
@@ -118,6 +119,15 @@ impl<C: 'static> Flow<C> {
         self
     }
 
+    /// The instance's name, where several processes run this flow over the partitions of one consumer group: different
+    /// in each, and the same after a restart. By it a partition that comes back from another instance is told
+    /// from a store that was lost, and it is the `group.instance.id` of the flow's consumers (static
+    /// membership): an instance that is back within the session's time-out gets its partitions back.
+    pub fn instance(mut self, name: impl Into<String>) -> Self {
+        self.keeping.instance = Some(name.into());
+        self
+    }
+
     /// Commits each `interval`; 100 ms without it. After a crash the messages since the last commit come
     /// again, so a longer one repeats more; a commit waits for the disk, so a shorter one keeps it busier.
     pub fn commit_every(mut self, interval: Duration) -> Self {
@@ -203,7 +213,12 @@ impl<C> Future for Run<C> {
             let starting = Starting { mounts, name: name.clone(), settings, keeping, handle };
             let opening = Opening::mount(starting, &context);
             self.runs = Some(Box::pin(async move {
-                let ended = async { opening?.open().await?.run().await };
+                let ended = async {
+                    match opening?.open().await? {
+                        Some(mut running) => running.run().await,
+                        None => Ok(()),
+                    }
+                };
                 ended.await.map_err(|error| {
                     tracing::error!(flow = name, "ended: {error:?}");
                     error.into()
@@ -249,21 +264,35 @@ impl Opening {
         Ok(Opening { commit, routes, sinks, resuming, handle: flow.handle })
     }
 
-    /// Opens the sources with positions where they go on, and begins to read.
-    async fn open(self) -> Result<Running, Error> {
-        let Opening { commit, mut routes, sinks, resuming, handle: FlowHandle { stop, demand } } = self;
+    /// Opens the sources with positions where they go on, and begins to read. `None` where the flow is
+    /// stopped before it has reached all that it needs.
+    async fn open(self) -> Result<Option<Running>, Error> {
+        let Opening { commit, mut routes, sinks, mut resuming, handle: FlowHandle { stop, demand } } = self;
+        let reached = async {
+            for sinks in &sinks {
+                sinks.open().await.map_err(|cause| Error::Open { handler: sinks.name(), cause })?;
+            }
+            resuming.join().await
+        };
+        tokio::select! {
+            // What needs not wait is done before a stop is looked for.
+            biased;
+            reached = reached => reached?,
+            () = stop.stopped() => return Ok(None),
+        }
+        let commit = resuming.telling(commit);
         let starts = resuming.positions(&commit).await?;
+        let commit = commit.on_demand(Arc::clone(&demand));
+        let shared = Arc::new(Shared { stop, commit, demand: Arc::clone(&demand) });
         // Before the first handler, which may ask its source where it is.
-        let links = resuming.link();
+        let links = resuming.link(&shared);
         for (source, start) in starts {
             if let Some(route) = routes.get_mut(source as usize) {
-                route.open(start, None)?;
+                route.open(start, resuming.joined(source, &shared))?;
             }
         }
         // Before the first handler, which may ask for a commit.
         demand.runs();
-        let commit = commit.on_demand(Arc::clone(&demand));
-        let shared = Arc::new(Shared { stop, commit });
         let mut tasks = Tasks::default();
         for (source, route) in (0..).zip(routes) {
             let (origin, is_inner) = (route.origin().to_owned(), route.is_inner());
@@ -276,18 +305,17 @@ impl Opening {
                 }
             }
         }
-        Ok(Running { shared, demand, tasks, sinks, _links: links })
+        Ok(Some(Running { _links: links, shared, tasks, sinks }))
     }
 }
 
 /// A flow whose sources are being read.
 struct Running {
+    /// Dropped before the flow, which knows the positions without a store.
+    _links: Vec<Link>,
     shared: Arc<Shared>,
-    demand: Arc<Demand>,
     tasks: Tasks,
     sinks: Vec<Arc<dyn Flush>>,
-    /// Dropped when all else has ended.
-    _links: Vec<Link>,
 }
 
 /// The tasks of a flow's sources.
@@ -307,7 +335,7 @@ impl Drop for Running {
         self.shared.stop.set();
         #[cfg(feature = "rocksdb")]
         self.shared.commit.abandon();
-        self.demand.dropped();
+        self.shared.demand.dropped();
     }
 }
 
@@ -340,6 +368,9 @@ impl Running {
         let committed = shared.commit.end(sinks, kept.is_err()).await;
         let mut errors = if commit_was_first { vec![kept.err(), failed] } else { vec![failed, kept.err()] };
         errors.push(committed.err());
+        for source in shared.commit.told() {
+            errors.push(source.leave().await.err());
+        }
         let mut errors = errors.into_iter().flatten();
         let first = errors.next();
         for error in errors {

@@ -27,6 +27,12 @@ pub(crate) trait Outbox: Send + Sync {
     fn flush(&self) -> BoxFuture<'_, Result<(), BoxError>>;
 }
 
+impl fmt::Debug for dyn Outbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outbox").field("id", &self.id()).finish()
+    }
+}
+
 /// Records for one outbox, in the order of the calls.
 pub(crate) trait OutQueue: Send {
     fn as_any(&mut self) -> &mut dyn Any;

@@ -1,20 +1,27 @@
 //! What the sources hear of a commit: into which store they were read, and how far.
 use crate::{
-    Error,
+    BoxError, Error,
     error::panic_message,
+    position::Positions,
     source::{AnySeekable, Joining, Mark},
-    store::Store,
 };
 use futures::FutureExt;
-use std::{fmt, panic::AssertUnwindSafe, sync::Arc};
+use std::{fmt, future::Future, panic::AssertUnwindSafe, sync::Arc};
+
+#[cfg(feature = "rocksdb")]
+use crate::store::Store;
 
 /// A source that is told of each commit.
 pub(crate) struct Told {
+    /// As the flow numbers it.
+    pub(crate) number: u32,
     /// As the attribute names it.
     pub(crate) origin: String,
     /// As the store names it.
     pub(crate) name: Arc<str>,
     pub(crate) seeks: Arc<dyn AnySeekable>,
+    /// The flow, as it was told when it joined.
+    pub(crate) joining: Arc<Joining>,
 }
 
 impl fmt::Debug for Told {
@@ -24,20 +31,42 @@ impl fmt::Debug for Told {
 }
 
 impl Told {
+    /// Whether it remembers its positions by itself: the flow has no store.
+    #[cfg(feature = "rocksdb")]
+    pub(super) fn keeps_its_positions(&self) -> bool {
+        !self.joining.has_store
+    }
+
     /// Tells the source of the commit that the store has just made.
-    pub(super) async fn tell(
-        &self,
-        flow: Option<&str>,
-        store: &Store,
-        joining: &Joining,
-    ) -> Result<(), Error> {
-        let failed = |cause| Error::Mark { origin: self.origin.clone(), cause };
-        let positions = store.positions(&self.name).map_err(|cause| failed(cause.into()))?;
+    #[cfg(feature = "rocksdb")]
+    pub(super) async fn tell_of(&self, flow: Option<&str>, store: &Store) -> Result<(), Error> {
+        let positions = store.positions(&self.name).map_err(|cause| self.failed(cause.into()))?;
         let mark = Mark::new(flow.map(str::to_owned), store.id().to_string(), store.epoch(), positions);
-        let told =
-            AssertUnwindSafe(async { self.seeks.committed(&mark, joining).await }).catch_unwind().await;
+        self.tell(&mark).await
+    }
+
+    /// Tells the source how far it is, where no store knows it.
+    pub(super) async fn tell_alone(&self, flow: Option<&str>, positions: Positions) -> Result<(), Error> {
+        self.tell(&Mark::new(flow.map(str::to_owned), "", 0, positions)).await
+    }
+
+    async fn tell(&self, mark: &Mark) -> Result<(), Error> {
+        self.caught(async { self.seeks.committed(mark, &self.joining).await }).await
+    }
+
+    /// Nothing more is told after this.
+    pub(crate) async fn leave(&self) -> Result<(), Error> {
+        self.caught(async { self.seeks.leave(&self.joining).await }).await
+    }
+
+    async fn caught(&self, told: impl Future<Output = Result<(), BoxError>>) -> Result<(), Error> {
+        let told = AssertUnwindSafe(told).catch_unwind().await;
         let told =
             told.unwrap_or_else(|payload| Err(format!("it panicked: {}", panic_message(&*payload)).into()));
-        told.map_err(failed)
+        told.map_err(|cause| self.failed(cause))
+    }
+
+    fn failed(&self, cause: BoxError) -> Error {
+        Error::Mark { origin: self.origin.clone(), cause }
     }
 }

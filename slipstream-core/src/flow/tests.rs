@@ -1,4 +1,6 @@
 //! Commits that fail, by the seam through which the store writes them.
+mod members;
+
 use super::*;
 use crate::{
     AsyncIterable, Cache, Channel, Position, Positions, Seekable, Seeks, Store, StoreError, source,

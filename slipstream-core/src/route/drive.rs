@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     BoxError,
-    commit::{Commit, Published},
+    commit::{Commit, Demand, Published},
     error::{Cause, Fault, FaultOf, panic_message},
     on_error::Verdict,
     position::Position,
@@ -51,6 +51,7 @@ pub(crate) struct Drive {
 pub(crate) struct Shared {
     pub(crate) stop: Arc<Stop>,
     pub(crate) commit: Commit,
+    pub(crate) demand: Arc<Demand>,
 }
 
 impl Drive {
@@ -526,7 +527,7 @@ fn publish<I>(
 ) -> Result<(), Fault> {
     if let Some(position) = position
         && drive.control.state() != began_at
-        && drive.control.is_revoked_since(began_at, position.partition())
+        && drive.control.is_lost_since(began_at, position.partition())
     {
         return Err(FaultOf::new(turns.name(), Cause::Revoked));
     }

@@ -162,6 +162,9 @@ where
     fn name(&self) -> &'static str {
         self.name
     }
+    fn open(&self) -> BoxFuture<'_, Result<(), BoxError>> {
+        Box::pin(self.sinks.open())
+    }
     fn flush(&self) -> BoxFuture<'_, Result<(), BoxError>> {
         Box::pin(self.sinks.flush())
     }

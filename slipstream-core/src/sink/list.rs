@@ -43,6 +43,8 @@ pub trait Sinks<T>: Send + Sync + 'static {
     fn send_now(&self, output: &T) -> Result<(), BoxError>;
     /// Sends an output to each.
     fn send(&self, output: &T) -> impl Future<Output = Result<(), BoxError>> + Send;
+    /// Opens each; the first error ends it.
+    fn open(&self) -> impl Future<Output = Result<(), BoxError>> + Send;
     /// Flushes each; all of them, whatever one of them says.
     fn flush(&self) -> impl Future<Output = Result<(), BoxError>> + Send;
     /// Adds the stores that they write into.
@@ -62,6 +64,9 @@ impl<T> Sinks<T> for () {
         Ok(())
     }
     fn send(&self, _: &T) -> impl Future<Output = Result<(), BoxError>> + Send {
+        std::future::ready(Ok(()))
+    }
+    fn open(&self) -> impl Future<Output = Result<(), BoxError>> + Send {
         std::future::ready(Ok(()))
     }
     fn flush(&self) -> impl Future<Output = Result<(), BoxError>> + Send {
@@ -91,6 +96,10 @@ impl<T: Sync, Before: Sinks<T>, Last: Sink<T>> Sinks<T> for (Before, Last) {
             self.0.send_now(output)?;
         }
         self.1.send(output).await
+    }
+    async fn open(&self) -> Result<(), BoxError> {
+        self.0.open().await?;
+        self.1.open().await
     }
     async fn flush(&self) -> Result<(), BoxError> {
         let before = self.0.flush().await;

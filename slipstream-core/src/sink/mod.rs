@@ -64,6 +64,14 @@ pub trait Sink<T>: Clone + Send + Sync + 'static {
     /// long as it awaits nothing that waits.
     const WAITS: bool = true;
 
+    /// Called once when a flow starts, before the first message: the place to find out that it cannot send.
+    ///
+    /// # Errors
+    /// Whatever keeps it from sending: the flow does not start.
+    fn open(&self) -> impl Future<Output = Result<(), BoxError>> + Send {
+        ready(Ok(()))
+    }
+
     /// Takes an output into the transaction of its message, while the handlers run: what a cache
     /// does. It takes effect with the message, or not at all.
     ///
@@ -97,9 +105,10 @@ pub trait Sink<T>: Clone + Send + Sync + 'static {
     }
 }
 
-/// The sinks of a handler at a commit.
+/// The sinks of a handler at the start and at a commit.
 pub(crate) trait Flush: Send + Sync {
     fn name(&self) -> &'static str;
+    fn open(&self) -> BoxFuture<'_, Result<(), BoxError>>;
     fn flush(&self) -> BoxFuture<'_, Result<(), BoxError>>;
     /// Adds the stores that the sinks write into.
     #[cfg(feature = "rocksdb")]

@@ -61,6 +61,8 @@ struct Steering {
     sought: BTreeMap<i32, Seek>,
     /// The state up to which the messages of a partition are of before a revocation.
     revoked: BTreeMap<i32, u64>,
+    /// The state up to which messages of a partition that have begun are not published any more.
+    lost: BTreeMap<i32, u64>,
     /// The offsets before which the outputs of a partition's messages were sent by another.
     withheld: BTreeMap<i32, i64>,
     /// Of the workers that handle its messages.
@@ -203,12 +205,12 @@ impl Control {
 
     /// Whether a message of `partition` that began at the state `as_of` has lost its partition.
     #[cold]
-    pub(crate) fn is_revoked_since(&self, as_of: u64, partition: i32) -> bool {
-        self.steering().revoked.get(&partition).is_some_and(|state| *state > as_of)
+    pub(crate) fn is_lost_since(&self, as_of: u64, partition: i32) -> bool {
+        self.steering().lost.get(&partition).is_some_and(|state| *state > as_of)
     }
 
-    /// What was fetched of these partitions is another's to handle from now on, and a message in hand is dropped
-    /// when it is to be published. Answers the state that this made, for [`settled`](Control::settled).
+    /// What was fetched of these partitions and has not begun is another's to handle; what is in hand is finished.
+    /// Answers the state that this made, for [`settled`](Control::settled).
     #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
     pub(crate) fn revoke(&self, partitions: impl IntoIterator<Item = i32>) -> u64 {
         let mut steering = self.steering();
@@ -218,6 +220,17 @@ impl Control {
             steering.withheld.remove(&partition);
         }
         state
+    }
+
+    /// Messages of these partitions that are still in hand are dropped when they are to be published, since
+    /// another handles them: after a revocation whose bound is over, and at once when they were lost.
+    #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
+    pub(crate) fn lose(&self, partitions: impl IntoIterator<Item = i32>) {
+        let mut steering = self.steering();
+        let state = self.change(&steering);
+        for partition in partitions {
+            steering.lost.insert(partition, state);
+        }
     }
 
     /// Waits until no message is in hand that began before `state` was made, at most until `deadline`. Answers
@@ -296,13 +309,11 @@ impl Control {
 
     /// From now on [`positions`](Control::positions) asks a running flow, as long as it keeps
     /// `published`.
-    #[cfg_attr(not(feature = "rocksdb"), expect(dead_code))]
     pub(crate) fn link(&self, published: &Arc<dyn Fn() -> Positions + Send + Sync>) {
         self.steering().published = Published::Running(Arc::downgrade(published));
     }
 
     /// The flow has ended, and has committed this.
-    #[cfg_attr(not(feature = "rocksdb"), expect(dead_code))]
     pub(crate) fn unlink(&self, committed: Positions) {
         self.steering().published = Published::Ended(committed);
     }
@@ -405,8 +416,11 @@ mod tests {
         control.withhold(0, 5);
         let after = control.revoke([0]);
         assert_eq!(control.stale_since(before), [0, 0]);
-        assert!(control.is_revoked_since(before, 0) && !control.is_revoked_since(before, 1));
-        assert!(!control.is_revoked_since(after, 0), "what is fetched from now on is ours");
+        assert!(control.stale_since(after).is_empty(), "what is fetched from now on is ours");
+        assert!(!control.is_lost_since(before, 0), "what is in hand may be finished");
+        control.lose([0]);
+        assert!(control.is_lost_since(after, 0) && !control.is_lost_since(after, 1));
+        assert!(!control.is_lost_since(control.state(), 0));
         assert!(control.withheld().is_empty());
         assert_eq!(opened(&control).0, Positions::from_iter([(0, 9)]));
     }

@@ -131,6 +131,14 @@ impl Store {
         Ok(self.next_turn())
     }
 
+    /// What the flow of this turn calls its sources, before their first messages.
+    pub(crate) fn name_sources(&self, turn: TurnNumber, sources: Vec<Arc<str>>) {
+        let mut layers = self.layers_mut();
+        if self.is_turn(turn) {
+            layers.sources = sources;
+        }
+    }
+
     /// The flow has made its last commit. Answers false while something is left: what was written
     /// outside of messages in the meantime.
     pub(crate) fn end_epochs(&self) -> bool {
