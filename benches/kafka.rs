@@ -8,7 +8,7 @@ mod twin;
 use loops::{Result, cluster::Cluster, consume, data, keep, produce};
 use std::{hint::black_box, sync::Arc};
 use tokio::runtime::Builder;
-use twin::{Twins, clock::took};
+use twin::Twins;
 
 fn reading(twins: &mut Twins, runtime: &tokio::runtime::Runtime, cluster: &Cluster, whose: &str) -> Result<()> {
     for partitions in [1, 4] {
@@ -49,7 +49,7 @@ fn main() -> Result<()> {
             let topic = cluster.topic(&runtime, partitions)?;
             let keys: Vec<Arc<[u8]>> = (0..1_000_u64).map(|n| Arc::from(data::user(n).to_be_bytes())).collect();
             let go = |window| {
-                took(|| produce::produce(&cluster.producing(), window, &topic, count, &keys, &[b'm'; 100]))
+                produce::produce(&cluster.producing(), window, &topic, count, &keys, &[b'm'; 100])
             };
             twins.several(
                 &format!("write, {partitions} partitions, {whose}"),
@@ -76,7 +76,7 @@ fn main() -> Result<()> {
             })
         };
         twins.several("decode", count, &mut || decode(), &mut [("batches", &mut || decode())])?;
-        twins.several("count", count, &mut || keep::count(&purchases), &mut [("map", &mut || keep::count(&purchases))])?;
+        twins.several("count", count, &mut || keep::count(&purchases), &mut [("map", &mut || keep::count(&purchases)), ("all in memory", &mut || keep::count_in_memory(&purchases))])?;
         let updates = real.filled(&runtime, 1, count, data::update)?;
         let orders = real.filled(&runtime, 1, count, data::order)?;
         let out = real.topic(&runtime, 1)?;

@@ -96,9 +96,6 @@ impl Cluster {
             value(n, &mut bytes);
             let partition = (n % u64::from(partitions.unsigned_abs())) as i32;
             producer.send(BaseRecord::<(), _>::to(&topic).payload(&bytes).partition(partition))?;
-            if n % 64 == 0 {
-                producer.poll();
-            }
         }
         producer.drain()?;
         let filled = Filled { servers: self.servers.clone(), topic, partitions, count };

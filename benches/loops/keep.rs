@@ -18,7 +18,7 @@ use rocksdb::{DB, DBRawIterator, WriteBatch, WriteOptions};
 use serde::{Serialize, de::DeserializeOwned};
 use slipstream::Key;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap, hash_map::Entry},
     time::{Duration, Instant},
 };
 use tempfile::TempDir;
@@ -169,6 +169,48 @@ pub(crate) fn count(filled: &Filled) -> Result<Took> {
     meter.took()
 }
 
+/// All counts, and those of them that are not yet written.
+struct Counts<'d> {
+    all: HashMap<u64, (u64, bool)>,
+    changed: Vec<u64>,
+    rows: Rows<'d, u64, u64>,
+}
+
+/// Counts purchases by user, with all counts in memory: fast, while there is memory for them.
+pub(crate) fn count_in_memory(filled: &Filled) -> Result<Took> {
+    let (_directory, db) = open()?;
+    let consumer: BaseConsumer = filled.consuming().create()?;
+    let queue = queue(&consumer, filled)?;
+    consumer.assign(&filled.assignment()?)?;
+    let meter = Meter::new(filled.count);
+    let mut each = |counts: &mut Counts<'_>, message: super::native::Lent<'_>| {
+        let purchase: Purchase = serde_json::from_slice(message.payload)?;
+        let (count, is_changed) = match counts.all.entry(purchase.user) {
+            Entry::Occupied(held) => held.into_mut(),
+            Entry::Vacant(place) => {
+                place.insert((counts.rows.below(&purchase.user)?.unwrap_or(0), false))
+            }
+        };
+        *count += 1;
+        if !std::mem::replace(is_changed, true) {
+            counts.changed.push(purchase.user);
+        }
+        counts.rows.at(message.partition, message.offset);
+        Ok(())
+    };
+    let mut counts = Counts { all: HashMap::new(), changed: Vec::new(), rows: Rows::new(&db) };
+    run(&consumer, &meter, &mut [(queue, &mut each)], &mut counts, |counts| {
+        for user in counts.changed.drain(..) {
+            if let Some((count, is_changed)) = counts.all.get_mut(&user) {
+                *is_changed = false;
+                counts.rows.new.insert(user, *count);
+            }
+        }
+        counts.rows.commit()
+    })?;
+    meter.took()
+}
+
 /// Weather by time, and an iterator over what is written, which is kept.
 struct Forecast<'d> {
     rows: Rows<'d, i64, Weather>,
@@ -226,7 +268,7 @@ pub(crate) fn join(cluster: &Cluster, updates: &Filled, orders: &Filled, out: &s
         forecast.rows.at(message.partition, message.offset);
         Ok(())
     };
-    let (mut bytes, mut sent) = (Vec::new(), 0_u32);
+    let mut bytes = Vec::new();
     let mut look_up = |forecast: &mut Forecast<'_>, message: super::native::Lent<'_>| {
         let Order { time, order, count } = serde_json::from_slice(message.payload)?;
         // Positions of the second topic after those of the first.
@@ -234,12 +276,7 @@ pub(crate) fn join(cluster: &Cluster, updates: &Filled, orders: &Filled, out: &s
         let Some(celsius) = forecast.as_of(time)? else { return Ok(()) };
         bytes.clear();
         serde_json::to_writer(&mut bytes, &Joined { order, count, celsius })?;
-        producer.send(BaseRecord::<(), _>::to(out).payload(&bytes))?;
-        sent = sent.wrapping_add(1);
-        if sent.is_multiple_of(64) {
-            producer.poll();
-        }
-        Ok(())
+        producer.send(BaseRecord::<(), _>::to(out).payload(&bytes))
     };
     let mut forecast = Forecast { rows: Rows::new(&db), written: db.raw_iterator(), newest: None };
     run(

@@ -1,5 +1,5 @@
 //! What `rdkafka` has no safe interface for: a queue to which partitions are forwarded, and which is drained in
-//! batches.
+//! batches; and a flush that ends when all is delivered, where `rdkafka`'s polls for 100 ms.
 //!
 //! Invariant: a queue is dropped before the consumer whose partitions come to it, else the consumer's drop hangs;
 //! the borrow sees to it.
@@ -7,11 +7,12 @@
 use super::Result;
 use rdkafka::{
     bindings::{
-        rd_kafka_consume_batch_queue, rd_kafka_handle_mock_cluster, rd_kafka_message_destroy,
+        rd_kafka_consume_batch_queue, rd_kafka_flush, rd_kafka_handle_mock_cluster, rd_kafka_message_destroy,
         rd_kafka_message_t, rd_kafka_mock_group_initial_rebalance_delay_ms, rd_kafka_queue_cb_event_enable,
         rd_kafka_queue_destroy, rd_kafka_queue_forward, rd_kafka_queue_get_partition, rd_kafka_queue_new,
         rd_kafka_queue_t, rd_kafka_t,
     },
+    client::{Client, ClientContext},
     consumer::{BaseConsumer, Consumer},
     producer::{BaseProducer, Producer},
     types::RDKafkaRespErr,
@@ -121,6 +122,13 @@ impl Drop for Queue<'_> {
         unsafe { rd_kafka_queue_destroy(self.queue) };
         let _owner = &self.owner;
     }
+}
+
+/// Waits until all is delivered, without waiting for more that would go with it. Another thread has to take the
+/// deliveries.
+pub(crate) fn flush<C: ClientContext>(client: &Client<C>) {
+    // SAFETY: the client is there.
+    let _ended = unsafe { rd_kafka_flush(client.native_ptr(), 1_000) };
 }
 
 /// Groups of the client's mock cluster do not wait for more members.

@@ -19,7 +19,7 @@ impl Twins {
         if !self.wants(name) {
             return Ok(());
         }
-        let rounds = self.size(3, 3, 1);
+        let rounds = self.size(5, 3, 1);
         let mut all = vec![Vec::new(); twins.len() + 1];
         for _ in 0..rounds {
             let mut times = all.iter_mut();
@@ -39,8 +39,8 @@ impl Twins {
         if all.iter().flatten().any(|took| !took.cluster.is_zero()) {
             columns.push(("without the cluster's", |took| took.processor.saturating_sub(took.cluster)));
         }
-        let titles = columns.iter().map(|(title, _)| format!("{title} |"));
-        let ratios = columns.iter().map(|(title, _)| format!("ratio, {title} |"));
+        let titles = columns.iter().map(|(title, _)| format!(" {title} |"));
+        let ratios = columns.iter().map(|(title, _)| format!(" ratio, {title} |"));
         println!("| way |{}", titles.chain(ratios).collect::<String>());
         println!("|---|{}", "---|---|".repeat(columns.len()));
         let names = std::iter::once("ours").chain(twins.iter().map(|(name, _)| *name));
