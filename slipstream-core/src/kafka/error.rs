@@ -44,6 +44,14 @@ pub enum SettingError {
         /// Its name, as it was given before.
         other: String,
     },
+    /// A setting that there has to be is not there.
+    #[error("the Kafka setting `{name}` is missing: {reason}")]
+    Missing {
+        /// The setting.
+        name: &'static str,
+        /// What to give.
+        reason: &'static str,
+    },
     /// librdkafka could not list the settings that it knows.
     #[error("librdkafka could not list its settings")]
     List(#[from] io::Error),

@@ -1,6 +1,8 @@
-//! Kafka, through librdkafka: so far what its clients are set up with.
+//! Kafka, through librdkafka: clusters, their topics, and what is sent to these.
 //!
 //! ```text
+//! Kafka ─▶ Topic ─ sink, send ─▶ records of the message ─ published ─▶ Producer ─▶ broker
+//!
 //! ("linger_ms", "5") ─▶ name: `_` for `.`, aliases ─▶ ours? ─▶ of its kind? ─▶ librdkafka takes it ─▶ Settings
 //!                                   ▲                             ▲
 //!                                   └── librdkafka's own table ───┘
@@ -9,21 +11,33 @@
 //! Invariants: what is wrong with a setting is said when it is given, by its name; a secret is neither in an
 //! error nor in `Debug`; which settings there are is librdkafka's to say, and no list of ours.
 mod cluster;
+mod connect;
+mod create;
+mod deliveries;
 mod error;
 mod failure;
 mod known;
 mod native;
+mod native_producer;
 mod offset;
 mod owned;
+mod producer;
+mod record;
+mod records;
+mod send;
 mod settings;
+mod sink;
 mod topic;
 
 #[cfg(test)]
 mod tests;
 
+use connect::Connection;
+
 pub use cluster::Kafka;
 pub use error::SettingError;
 pub use failure::TopicError;
 pub use offset::Offset;
+pub use record::Record;
 pub use settings::Settings;
 pub use topic::{Topic, Unformatted};

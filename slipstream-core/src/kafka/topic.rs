@@ -1,10 +1,15 @@
 //! A topic: a source of messages and a sink of records, with its codecs and how it is read.
-use super::{Kafka, Offset, SettingError, Settings};
+use super::{Kafka, Offset, SettingError, Settings, sink::Outlet};
 use crate::{
     codec::{Codec, Json, KeyCodec, MessagePack, Raw, Text},
     source::Control,
 };
-use std::{collections::BTreeMap, fmt, marker::PhantomData, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    marker::PhantomData,
+    sync::{Arc, RwLock},
+};
 
 /// A topic of a [`Kafka`] cluster: a source of messages with keys `K` and values `V`, and a sink for
 /// pairs `(K, V)`. Clones are the same source.
@@ -28,6 +33,8 @@ pub(super) struct TopicConfig<K, V> {
     pub(super) is_broadcast: bool,
     pub(super) concurrency: usize,
     pub(super) is_dry_run: bool,
+    /// Where records go: made when the first is sent, and again after a failure.
+    pub(super) outlet: RwLock<Option<Arc<Outlet>>>,
 }
 
 /// How keys and values are written and read.
@@ -103,6 +110,7 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Unformatted<K, V> {
             is_broadcast: false,
             concurrency: 1,
             is_dry_run: false,
+            outlet: RwLock::default(),
         };
         Topic { config: Arc::new(config), control: Control::default() }
     }
@@ -195,6 +203,8 @@ impl<K, V> Clone for TopicConfig<K, V> {
             is_broadcast: self.is_broadcast,
             concurrency: self.concurrency,
             is_dry_run: self.is_dry_run,
+            // Its settings may become others.
+            outlet: RwLock::default(),
         }
     }
 }
