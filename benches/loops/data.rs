@@ -1,10 +1,5 @@
-//! What the topics hold: 100 bytes that nobody reads, and JSON of about 50.
+//! What the topics hold that are decoded: JSON of about 50 bytes.
 use serde::{Deserialize, Serialize};
-
-/// The 100 bytes, which are text too.
-pub(crate) fn hundred(_: u64, bytes: &mut Vec<u8>) {
-    bytes.extend_from_slice(&[b'm'; 100]);
-}
 
 /// Weather at a time, in microseconds.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use super::{
     consume::queue,
     data::{Joined, Order, Purchase, Update, Weather, user},
     meter::Meter,
-    native::Queue,
+    native::{Lent, Queue},
     produce::Producer,
 };
 use crate::{bare_options, twin::clock::Took};
@@ -96,7 +96,7 @@ impl Due {
 fn run<R>(
     consumer: &BaseConsumer,
     meter: &Meter,
-    queues: &mut [(Queue<'_>, &mut dyn FnMut(&mut R, super::native::Lent<'_>) -> Result<()>)],
+    queues: &mut [(Queue<'_>, &mut dyn FnMut(&mut R, Lent<'_>) -> Result<()>)],
     rows: &mut R,
     mut commit: impl FnMut(&mut R) -> Result<()>,
 ) -> Result<()> {
@@ -136,7 +136,7 @@ pub(crate) fn texts(filled: &Filled) -> Result<Took> {
     let queue = queue(&consumer, filled)?;
     consumer.assign(&filled.assignment()?)?;
     let meter = Meter::new(filled.count);
-    let mut each = |rows: &mut Rows<'_, u64, String>, message: super::native::Lent<'_>| {
+    let mut each = |rows: &mut Rows<'_, u64, String>, message: Lent<'_>| {
         let text = str::from_utf8(message.payload)?.to_owned();
         rows.new.insert(user(message.offset.unsigned_abs()), text);
         rows.at(message.partition, message.offset);
@@ -153,7 +153,7 @@ pub(crate) fn count(filled: &Filled) -> Result<Took> {
     let queue = queue(&consumer, filled)?;
     consumer.assign(&filled.assignment()?)?;
     let meter = Meter::new(filled.count);
-    let mut each = |rows: &mut Rows<'_, u64, u64>, message: super::native::Lent<'_>| {
+    let mut each = |rows: &mut Rows<'_, u64, u64>, message: Lent<'_>| {
         let purchase: Purchase = serde_json::from_slice(message.payload)?;
         match rows.new.get_mut(&purchase.user) {
             Some(count) => *count += 1,
@@ -183,7 +183,7 @@ pub(crate) fn count_in_memory(filled: &Filled) -> Result<Took> {
     let queue = queue(&consumer, filled)?;
     consumer.assign(&filled.assignment()?)?;
     let meter = Meter::new(filled.count);
-    let mut each = |counts: &mut Counts<'_>, message: super::native::Lent<'_>| {
+    let mut each = |counts: &mut Counts<'_>, message: Lent<'_>| {
         let purchase: Purchase = serde_json::from_slice(message.payload)?;
         let (count, is_changed) = match counts.all.entry(purchase.user) {
             Entry::Occupied(held) => held.into_mut(),
@@ -262,14 +262,14 @@ pub(crate) fn join(cluster: &Cluster, updates: &Filled, orders: &Filled, out: &s
     }
     consumer.assign(&assignment)?;
     let meter = Meter::new(updates.count + orders.count);
-    let mut keep = |forecast: &mut Forecast<'_>, message: super::native::Lent<'_>| {
+    let mut keep = |forecast: &mut Forecast<'_>, message: Lent<'_>| {
         let Update { time, celsius, wind } = serde_json::from_slice(message.payload)?;
         forecast.rows.new.insert(time, Weather { celsius, wind });
         forecast.rows.at(message.partition, message.offset);
         Ok(())
     };
     let mut bytes = Vec::new();
-    let mut look_up = |forecast: &mut Forecast<'_>, message: super::native::Lent<'_>| {
+    let mut look_up = |forecast: &mut Forecast<'_>, message: Lent<'_>| {
         let Order { time, order, count } = serde_json::from_slice(message.payload)?;
         // Positions of the second topic after those of the first.
         forecast.rows.at(updates.partitions + message.partition, message.offset);
