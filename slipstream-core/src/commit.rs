@@ -127,6 +127,7 @@ pub(crate) struct Commit {
 }
 
 /// The epoch is at its bound of memory.
+#[cfg(feature = "rocksdb")]
 const MEMORY: u8 = 1;
 /// An outbox keeps back what was handed over.
 const OUTBOX: u8 = 2;

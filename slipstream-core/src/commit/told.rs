@@ -18,6 +18,7 @@ pub(crate) struct Told {
     /// As the attribute names it.
     pub(crate) origin: String,
     /// As the store names it.
+    #[cfg_attr(not(feature = "rocksdb"), expect(dead_code))]
     pub(crate) name: Arc<str>,
     pub(crate) seeks: Arc<dyn AnySeekable>,
     /// The flow, as it was told when it joined.

@@ -212,3 +212,83 @@ impl Deliveries {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::future::poll_immediate;
+    use std::pin::pin;
+
+    fn settle(deliveries: &Deliveries, tickets: &[Ticket]) {
+        deliveries.settle(tickets.iter().map(|ticket| (*ticket, None)));
+    }
+
+    fn no_hurry() {}
+
+    fn failure() -> Failure {
+        Failure::Record { topic: "t".into(), partition: Some(3), cause: RDKafkaErrorCode::MessageTimedOut }
+    }
+
+    #[tokio::test]
+    async fn a_flush_waits_for_what_was_handed_over_before_it_and_for_nothing_later() {
+        let deliveries = Deliveries::default();
+        assert!(poll_immediate(deliveries.flush(no_hurry)).await.is_some(), "there is nothing");
+        let first = deliveries.hand_over(2);
+        let mut a = pin!(deliveries.flush(no_hurry));
+        assert!(poll_immediate(&mut a).await.is_none());
+        let mut b = pin!(deliveries.flush(no_hurry));
+        assert!(poll_immediate(&mut b).await.is_none());
+        let second = deliveries.hand_over(1);
+        assert_ne!(first, second);
+        let mut c = pin!(deliveries.flush(no_hurry));
+        assert!(poll_immediate(&mut c).await.is_none());
+        deliveries.hand_over(7);
+
+        // They may be acknowledged in any order.
+        settle(&deliveries, &[second]);
+        assert!(poll_immediate(&mut a).await.is_none());
+        assert!(poll_immediate(&mut c).await.is_none());
+        settle(&deliveries, &[first, first]);
+        for flush in [a, b, c] {
+            assert!(matches!(poll_immediate(flush).await, Some(Ok(()))));
+        }
+        assert_eq!(deliveries.unacknowledged(), 7);
+    }
+
+    #[tokio::test]
+    async fn the_first_failure_fails_those_who_wait_and_all_later_ones() {
+        let deliveries = Deliveries::default();
+        let ticket = deliveries.hand_over(2);
+        let mut waiting = pin!(deliveries.flush(no_hurry));
+        assert!(poll_immediate(&mut waiting).await.is_none());
+        deliveries.settle([(ticket, Some(failure())), (ticket, None)].into_iter());
+        assert!(deliveries.has_failed());
+        assert!(matches!(poll_immediate(&mut waiting).await, Some(Err(Failure::Record { .. }))));
+        assert!(matches!(poll_immediate(deliveries.flush(no_hurry)).await, Some(Err(_))));
+    }
+
+    #[tokio::test]
+    async fn a_call_hears_of_its_own_record_and_no_flush_waits_for_it() {
+        let deliveries = Deliveries::default();
+        let (good, heard) = deliveries.call();
+        let (bad, refused) = deliveries.call();
+        assert!(poll_immediate(deliveries.flush(no_hurry)).await.is_some());
+        deliveries.settle([(bad, Some(failure())), (good, None)].into_iter());
+        assert!(matches!(heard.await, Ok(Ok(()))));
+        assert!(matches!(refused.await, Ok(Err(Failure::Record { .. }))));
+        assert!(!deliveries.has_failed());
+    }
+
+    #[tokio::test]
+    async fn a_refused_login_fails_what_is_on_its_way_and_is_forgotten_where_nothing_is() {
+        let login = Refusal::Login { brokers: "a:1".into(), reason: "wrong password".into() };
+        let deliveries = Deliveries::default();
+        deliveries.refuse(&login);
+        assert!(!deliveries.has_failed());
+        let (_, heard) = deliveries.call();
+        deliveries.hand_over(1);
+        deliveries.refuse(&login);
+        assert!(matches!(heard.await, Ok(Err(Failure::Client(_)))));
+        assert!(matches!(deliveries.flush(no_hurry).await, Err(Failure::Client(_))));
+    }
+}

@@ -28,7 +28,7 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    thread::{self, JoinHandle},
+    thread,
     time::Duration,
 };
 use tokio::sync::Notify;
@@ -46,8 +46,8 @@ const HURRY: Duration = Duration::from_millis(10);
 /// A producer of a cluster, shared by the topics with the same settings.
 pub(super) struct Producer {
     shared: Arc<Shared>,
-    #[cfg_attr(not(test), allow(dead_code, reason = "nobody waits for it: it ends by itself"))]
-    pub(super) thread: JoinHandle<()>,
+    #[cfg(test)]
+    pub(super) thread_runs: std::sync::Weak<()>,
 }
 
 struct Shared {
@@ -86,11 +86,23 @@ impl Producer {
             quits: AtomicBool::new(false),
             native,
         });
-        let its = Arc::clone(&shared);
-        let thread = thread::Builder::new().name("slipstream-producer".to_owned()).spawn(move || its.serve());
-        let thread = thread
+        let (its, runs) = (Arc::clone(&shared), Arc::new(()));
+        #[cfg(test)]
+        let thread_runs = Arc::downgrade(&runs);
+        let thread = thread::Builder::new().name("slipstream-producer".to_owned()).spawn(move || {
+            its.serve();
+            // The client with it, for which librdkafka waits for threads of its own.
+            drop(its);
+            drop(runs);
+        });
+        // Nobody waits for it.
+        thread
             .map_err(|error| TopicError::client(KafkaError::ClientCreation(format!("no thread: {error}"))))?;
-        Ok(Producer { shared, thread })
+        Ok(Producer {
+            shared,
+            #[cfg(test)]
+            thread_runs,
+        })
     }
 
     /// A topic for its records. Make one for each name, and share it.

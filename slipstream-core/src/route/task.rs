@@ -32,7 +32,6 @@ pub(crate) trait AnyRoute<C>: Send {
     /// The source as the attribute names it.
     fn origin(&self) -> &str;
     /// Its own name, under which the store keeps its positions.
-    #[cfg_attr(not(feature = "rocksdb"), expect(dead_code))]
     fn name(&self) -> Option<&str>;
     /// The source, if it has positions: its control, its concurrency, its marks.
     fn seeks(&self) -> Option<Arc<dyn AnySeekable>>;

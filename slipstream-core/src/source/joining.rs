@@ -25,6 +25,7 @@ pub(crate) struct Joining {
     /// Its instance, where several processes run the same flow.
     pub(crate) instance: Option<Arc<str>>,
     /// Whether it keeps state: then positions are the store's, else the group's.
+    #[cfg_attr(not(any(feature = "kafka", feature = "rocksdb")), expect(dead_code))]
     pub(crate) has_store: bool,
     shared: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
 }

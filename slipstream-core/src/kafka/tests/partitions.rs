@@ -11,10 +11,10 @@ use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer, Prod
 use std::sync::Mutex;
 use std::time::Duration;
 
-const COUNTS: [i32; 4] = [4, 7, 12, 100];
+pub(super) const COUNTS: [i32; 4] = [4, 7, 12, 100];
 
 /// A key, what `murmur2` makes of it in Java, and its partition for each of `COUNTS`.
-fn java() -> Vec<(Vec<u8>, i32, [i32; 4])> {
+pub(super) fn java() -> Vec<(Vec<u8>, i32, [i32; 4])> {
     let kilobyte: Vec<u8> = (0..=255).cycle().take(1024).collect();
     vec![
         (b"a".to_vec(), -1_563_381_124, [0, 5, 4, 24]),
