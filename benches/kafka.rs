@@ -56,8 +56,9 @@ impl Bench {
         twins.several(
             &name,
             *count,
-            &mut || consume::lent(&filled),
+            &mut || flows::read::read(runtime, &filled),
             &mut [
+                ("ours, values", &mut || flows::read::read_values(runtime, &filled)),
                 ("stream", &mut || consume::stream(runtime, &filled)),
                 ("poll", &mut || consume::poll(&filled)),
                 ("batches", &mut || consume::lent(&filled)),
@@ -96,7 +97,7 @@ impl Bench {
         twins.several(
             &name,
             *count,
-            &mut || keep::texts(&filled),
+            &mut || flows::keep::texts(runtime, &filled),
             &mut [("map", &mut || keep::texts(&filled))],
         )
     }
@@ -110,7 +111,7 @@ impl Bench {
         twins.several(
             "decode",
             *count,
-            &mut || consume::lent(&filled),
+            &mut || flows::read::purchases(runtime, &filled),
             &mut [("batches", &mut || {
                 consume::batches(&filled, |message| {
                     black_box(serde_json::from_slice::<data::Purchase>(message.payload)?);
@@ -121,7 +122,7 @@ impl Bench {
         twins.several(
             "count",
             *count,
-            &mut || keep::count(&filled),
+            &mut || flows::keep::count(runtime, &filled),
             &mut [
                 ("map of what is new", &mut || keep::count(&filled)),
                 ("all in memory", &mut || keep::count_in_memory(&filled)),
@@ -140,7 +141,7 @@ impl Bench {
         twins.several(
             "join",
             2 * *count,
-            &mut || keep::join(cluster, &updates, &orders, &out),
+            &mut || flows::keep::join(runtime, &updates, &orders, &out),
             &mut [("map", &mut || keep::join(cluster, &updates, &orders, &out))],
         )
     }

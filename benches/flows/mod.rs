@@ -2,6 +2,8 @@
 //!
 //! Invariants: one worker handles, as the loops have one thread; a source ends where its topic ended when the flow
 //! started; flows with a store have a new one, on disk.
+pub(crate) mod keep;
+pub(crate) mod read;
 pub(crate) mod write;
 
 use crate::loops::{COMMIT_EVERY, Result, cluster::Filled};

@@ -4,7 +4,7 @@
 //! Kafka ─┬─ topic("weather") ─┬─ producer, one for topics with the same settings
 //!        └─ topic("sky") ─────┘
 //! ```
-use super::{SettingError, Settings, TopicError, Unformatted, producer::Producer};
+use super::{SettingError, Settings, TopicError, Unformatted, native, producer::Producer};
 use crate::given::unique_id;
 use rdkafka::{
     ClientConfig,
@@ -107,6 +107,7 @@ impl Kafka {
         let native = config.create_native_config().map_err(TopicError::client)?;
         let client = Client::new(&config, native, RDKafkaType::RD_KAFKA_PRODUCER, DefaultClientContext);
         let client = client.map_err(TopicError::client)?;
+        native::groups_begin_at_once(&client);
         let servers = client.mock_cluster().map(|mock| mock.bootstrap_servers());
         let servers = servers
             .ok_or_else(|| TopicError::client(KafkaError::ClientCreation("it has no brokers".to_owned())))?;

@@ -10,13 +10,18 @@
 //!
 //! Invariants: what is wrong with a setting is said when it is given, by its name; a secret is neither in an
 //! error nor in `Debug`; which settings there are is librdkafka's to say, and no list of ours.
+mod assignment;
+mod batch;
 mod cluster;
 mod connect;
 mod create;
 mod deliveries;
+mod encoded;
 mod error;
 mod failure;
+mod feed;
 mod known;
+mod member;
 mod native;
 mod native_producer;
 mod offset;
@@ -27,6 +32,9 @@ mod records;
 mod send;
 mod settings;
 mod sink;
+mod source;
+mod steering;
+mod stream;
 mod topic;
 
 #[cfg(test)]
@@ -35,6 +43,7 @@ mod tests;
 use connect::Connection;
 
 pub use cluster::Kafka;
+pub use encoded::Encoded;
 pub use error::SettingError;
 pub use failure::TopicError;
 pub use offset::Offset;

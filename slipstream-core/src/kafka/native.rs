@@ -1,8 +1,21 @@
-//! What librdkafka says of its own settings: the one place that calls it without its crate's safe interface.
+//! The one place that calls librdkafka without its crate's safe interface: what it says of its own settings,
+//! queues that are drained in batches, and commits whose answers come into a queue.
 #![allow(unsafe_code)]
+mod queue;
+mod replies;
+
+pub(super) use queue::{Queue, Taken};
+pub(super) use replies::{Replies, listed};
+
 use std::{io, ptr, slice};
 
-use rdkafka::bindings::rd_kafka_conf_properties_show;
+use rdkafka::{
+    bindings::{
+        rd_kafka_conf_properties_show, rd_kafka_handle_mock_cluster,
+        rd_kafka_mock_group_initial_rebalance_delay_ms,
+    },
+    client::{Client, ClientContext},
+};
 
 /// The table of all settings that librdkafka documents, as Markdown.
 ///
@@ -30,4 +43,15 @@ pub(super) fn properties() -> io::Result<String> {
     // SAFETY: the text of a closed stream is its owner's to free, once; it may be null.
     unsafe { libc::free(text.cast()) };
     properties
+}
+
+/// The groups of a client's own cluster, if it has one, begin with the first member: a real one waits three seconds for
+/// others.
+pub(super) fn groups_begin_at_once<C: ClientContext>(client: &Client<C>) {
+    // SAFETY: the client lives. What it answers is null, or lives as long as the client.
+    let cluster = unsafe { rd_kafka_handle_mock_cluster(client.native_ptr()) };
+    if !cluster.is_null() {
+        // SAFETY: as above; it sends a request to the cluster's thread.
+        unsafe { rd_kafka_mock_group_initial_rebalance_delay_ms(cluster, 0) };
+    }
 }

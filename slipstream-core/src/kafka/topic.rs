@@ -1,5 +1,5 @@
 //! A topic: a source of messages and a sink of records, with its codecs and how it is read.
-use super::{Kafka, Offset, SettingError, Settings, sink::Outlet};
+use super::{Kafka, Offset, SettingError, Settings, sink::Outlet, source::Reading};
 use crate::{
     codec::{Codec, Json, KeyCodec, MessagePack, Raw, Text},
     source::Control,
@@ -16,6 +16,7 @@ use std::{
 pub struct Topic<K, V> {
     pub(super) config: Arc<TopicConfig<K, V>>,
     pub(super) control: Control,
+    pub(super) reading: Reading,
 }
 
 /// What a topic is made of.
@@ -112,7 +113,7 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Unformatted<K, V> {
             is_dry_run: false,
             outlet: RwLock::default(),
         };
-        Topic { config: Arc::new(config), control: Control::default() }
+        Topic { config: Arc::new(config), control: Control::default(), reading: Reading::default() }
     }
 }
 
@@ -179,13 +180,14 @@ impl<K, V> Topic<K, V> {
         let mut config = TopicConfig::clone(&self.config);
         change(&mut config);
         // What is read in another way is another source, with a control of its own.
-        Topic { config: Arc::new(config), control: Control::default() }
+        Topic { config: Arc::new(config), control: Control::default(), reading: Reading::default() }
     }
 }
 
 impl<K, V> Clone for Topic<K, V> {
     fn clone(&self) -> Self {
-        Topic { config: Arc::clone(&self.config), control: self.control.clone() }
+        let Topic { config, control, reading } = self;
+        Topic { config: Arc::clone(config), control: control.clone(), reading: reading.clone() }
     }
 }
 

@@ -1,0 +1,521 @@
+//! The thread that polls a consumer, and does what others ask for: nobody else calls it.
+//!
+//! ```text
+//! its queue is not empty ─┐                ┌─▶ poll: rebalances, errors, lines for the log
+//! command, seek, commit ──┼──unpark──▶ turn┼─▶ commands, seeks, what is to be committed
+//! 100 ms ─────────────────┘                └─▶ park
+//! ```
+//!
+//! Invariants: one commit is on its way at a time; no turn waits for a broker but to answer a question, to assign
+//! and to let go; the consumer is dropped here, after its queues.
+use super::{
+    Command, Reply, Shared,
+    broker::{self, Described},
+    commits::Note,
+    context::{Context, Consumer},
+    instances::Claim,
+    slot::{Phase, Slot, Trouble},
+    trouble::{self, Kind},
+};
+use crate::kafka::{
+    Kafka, TopicError,
+    native::{Queue, Replies, listed},
+};
+use rdkafka::{
+    Offset, TopicPartitionList,
+    consumer::Consumer as _,
+    error::{KafkaError, RDKafkaErrorCode},
+};
+use std::{
+    sync::{Arc, MutexGuard, PoisonError, atomic::Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How the threads are called.
+pub(super) const NAME: &str = "kafka-poll";
+
+/// Between two turns at the most: what nobody wakes it for is seen this late.
+const TURN: Duration = Duration::from_millis(100);
+/// A seek that comes before the fetching has begun is tried again this soon, and then ever later.
+const SOON: Duration = Duration::from_millis(1);
+/// For the last commit, when the group is left.
+const LAST_COMMIT: Duration = Duration::from_secs(10);
+/// Between two tries of a commit that has failed.
+const COMMIT_AGAIN: Duration = Duration::from_secs(1);
+/// For a question of the program's.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// The commit that is on its way.
+#[derive(Default)]
+pub(super) struct Committing {
+    replies: Option<Replies<Context>>,
+    on_its_way: Option<Vec<Sent>>,
+    not_before: Option<Instant>,
+}
+
+/// Offsets of a topic, and the text beside them.
+type Due = (Arc<Slot>, Vec<(i32, i64)>, Note);
+/// Offsets of a topic that were sent.
+type Sent = (Arc<Slot>, Vec<(i32, i64)>);
+
+struct Poller {
+    shared: Arc<Shared>,
+    consumer: Arc<Consumer>,
+    describing: Vec<Describing>,
+    is_reading: bool,
+    /// When the topics were looked at last, without a group.
+    looked: Instant,
+    /// When a seek is tried again, and how long was waited for it.
+    seek_again: Option<Duration>,
+    // A cluster inside of this process lives as long as its consumers, and the instance's name is taken as long.
+    _kafka: Kafka,
+    _claim: Option<Claim>,
+}
+
+struct Describing {
+    topic: Arc<str>,
+    since: Instant,
+    within: Duration,
+    reply: Reply<Described>,
+}
+
+/// Begins.
+pub(super) fn start(
+    shared: Arc<Shared>,
+    mut consumer: Consumer,
+    kafka: Kafka,
+    claim: Option<Claim>,
+) -> Result<(), TopicError> {
+    let run = move || {
+        let this = thread::current();
+        let _ = shared.thread.set(this.clone());
+        consumer.set_nonempty_callback(move || this.unpark());
+        let consumer = Arc::new(consumer);
+        shared.committing().replies = Replies::new(&consumer);
+        let poller = Poller {
+            shared,
+            consumer,
+            describing: Vec::new(),
+            is_reading: false,
+            looked: Instant::now(),
+            seek_again: None,
+            _kafka: kafka,
+            _claim: claim,
+        };
+        poller.run();
+    };
+    let started = thread::Builder::new().name(NAME.to_owned()).spawn(run);
+    started.map(drop).map_err(|error| TopicError::client(KafkaError::ClientCreation(error.to_string())))
+}
+
+impl Poller {
+    fn run(mut self) {
+        loop {
+            self.poll();
+            if self.shared.quits() {
+                return self.close();
+            }
+            let mut leaving = Vec::new();
+            self.commands(&mut leaving);
+            if !leaving.is_empty() {
+                self.shared.commit_due(Instant::now() + LAST_COMMIT);
+                // Whoever asks from now on is told that it is closed.
+                self.close();
+                leaving.into_iter().for_each(|reply| drop(reply.send(Ok(()))));
+                return;
+            }
+            self.describe();
+            if !self.is_reading && self.shared.is_read.load(Ordering::Acquire) {
+                self.is_reading = true;
+                if let Err(error) = self.read() {
+                    self.shared.fail(error);
+                }
+            }
+            self.called_for();
+            self.shared.commit_on_the_way();
+            self.look();
+            let wait = if self.describing.is_empty() { TURN } else { SOON };
+            thread::park_timeout(self.seek_again.map_or(wait, |again| again.min(wait)));
+        }
+    }
+
+    /// Takes all that has come, also what the crate calls nothing: after each call back there may be more.
+    fn poll(&self) {
+        loop {
+            let calls = self.shared.calls.load(Ordering::Relaxed);
+            match self.consumer.poll(Duration::ZERO) {
+                Some(Ok(message)) => {
+                    // It would be lost: no partition is assigned whose queue is not forwarded.
+                    let said = "a message has come past its queue".to_owned();
+                    let topic = rdkafka::Message::topic(&message).to_owned();
+                    self.shared.fail(TopicError::Read { topic, said }.into());
+                }
+                Some(Err(KafkaError::MessageConsumptionFatal(code))) => {
+                    let said = self.consumer.client().fatal_error().map_or_else(|| code.to_string(), |(_, said)| said);
+                    let topic = self.shared.slots().first().map(|slot| slot.topic.to_string());
+                    self.shared.fail(TopicError::Read { topic: topic.unwrap_or_default(), said }.into());
+                }
+                // The context has heard of it.
+                Some(Err(_)) => {}
+                None if calls == self.shared.calls.load(Ordering::Relaxed) => return,
+                None => {}
+            }
+        }
+    }
+
+    fn commands(&mut self, leaving: &mut Vec<Reply<()>>) {
+        let commands = std::mem::take(&mut *self.shared.commands.lock().unwrap_or_else(PoisonError::into_inner));
+        for command in commands {
+            match command {
+                Command::Describe { topic, since, within, reply } => {
+                    self.describing.push(Describing { topic, since, within, reply });
+                }
+                Command::Resolve { slot, places, reply } => drop(reply.send(self.resolve(&slot, &places))),
+                Command::Ends { slot, reply } => drop(reply.send(self.ends(&slot))),
+                Command::Leave { reply } => leaving.push(reply),
+            }
+        }
+    }
+
+    /// Asks once for each topic that somebody waits for.
+    fn describe(&mut self) {
+        for waiting in std::mem::take(&mut self.describing) {
+            let Describing { topic, since, within, reply } = waiting;
+            if reply.is_canceled() {
+                continue;
+            }
+            let answer = if self.shared.has_failed() {
+                let cause = self.shared.failure_of(&topic);
+                let other = |cause: crate::BoxError| TopicError::Read {
+                    topic: topic.to_string(),
+                    said: cause.to_string(),
+                };
+                Err(cause.downcast::<TopicError>().map_or_else(other, |error| *error))
+            } else {
+                broker::describe(&self.shared, &self.consumer, &topic, since)
+            };
+            match answer {
+                Ok(Some(described)) => {
+                    self.count(&topic, described.partitions);
+                    drop(reply.send(Ok(described)));
+                }
+                Ok(None) if since.elapsed() < within => {
+                    self.describing.push(Describing { topic, since, within, reply });
+                }
+                Ok(None) => {
+                    drop(reply.send(Err(self.shared.unreachable(&topic, since.elapsed()))));
+                }
+                Err(error) => drop(reply.send(Err(error))),
+            }
+        }
+    }
+
+    fn count(&self, topic: &Arc<str>, partitions: i32) {
+        let mut counts = self.shared.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let other = counts.iter().find(|(other, count)| *other != topic && **count != partitions);
+        if let Some((other, count)) = other
+            && self.shared.key.group.is_some()
+        {
+            tracing::warn!(
+                "topic `{topic}` has {partitions} partitions and topic `{other}` {count}: messages of equal keys may meet \
+                 in different processes"
+            );
+        }
+        counts.insert(Arc::clone(topic), partitions);
+    }
+
+    /// Begins to read: all topics have joined.
+    fn read(&mut self) -> Result<(), crate::BoxError> {
+        let slots = self.shared.slots().clone();
+        for slot in &slots {
+            let queue = Queue::new(&self.consumer, &slot.waker);
+            slot.gate().queue = Some(queue.ok_or("there is no memory for a queue of librdkafka's")?);
+        }
+        if self.shared.key.group.is_some() {
+            let topics: Vec<&str> = slots.iter().map(|slot| &*slot.topic).collect();
+            self.consumer.subscribe(&topics)?;
+            return Ok(());
+        }
+        self.looked = Instant::now();
+        let all = slots.into_iter().map(|slot| {
+            let partitions = (0..self.shared.partitions(&slot.topic)).collect();
+            (slot, partitions)
+        });
+        self.shared.assign(&self.consumer, &all.collect::<Vec<_>>(), false, false)
+    }
+
+    /// Without a group nobody else tells of new partitions.
+    fn look(&mut self) {
+        let is_due = self.is_reading && self.looked.elapsed() >= self.shared.looks_every;
+        if self.shared.key.group.is_some() || !is_due || self.shared.has_failed() {
+            return;
+        }
+        self.looked = Instant::now();
+        for slot in self.shared.slots().clone() {
+            let known = self.shared.partitions(&slot.topic);
+            let Ok(Some(described)) =
+                broker::describe(&self.shared, &self.consumer, &slot.topic, Instant::now())
+            else {
+                continue;
+            };
+            if described.partitions > known {
+                tracing::info!("topic `{}` has {} partitions now", slot.topic, described.partitions);
+                self.count(&slot.topic, described.partitions);
+                let new = [(slot, (known..described.partitions).collect())];
+                if let Err(error) = self.shared.assign(&self.consumer, &new, true, false) {
+                    self.shared.fail(error);
+                }
+            }
+        }
+    }
+
+    /// Does what feeds have left for this thread.
+    fn called_for(&mut self) {
+        let mut any = false;
+        for slot in self.shared.slots().clone() {
+            if slot.places.until.is_some() && matches!(slot.gate().phase, Phase::Empty(_)) {
+                // It looks at the clock.
+                slot.waker.wake();
+            }
+            if !slot.calls.swap(false, Ordering::AcqRel) {
+                continue;
+            }
+            for trouble in slot.gate().take_troubles() {
+                self.troubled(&slot, &trouble);
+            }
+            if !self.seek(&slot) {
+                slot.calls.store(true, Ordering::Release);
+                any = true;
+            }
+        }
+        self.seek_again = any.then(|| self.seek_again.map_or(SOON, |before| (before * 2).min(TURN)));
+    }
+
+    /// Seeks the partitions of a topic that are this process's. Answers whether all of them are.
+    fn seek(&self, slot: &Slot) -> bool {
+        let mut gate = slot.gate();
+        let due = gate.sought.iter().filter(|(partition, _)| gate.is_ours(**partition));
+        let due: Vec<_> = due.map(|(partition, offset)| (*partition, *offset)).collect();
+        let mut list = TopicPartitionList::new();
+        for (partition, offset) in &due {
+            if list.add_partition_offset(&slot.topic, *partition, Offset::Offset(*offset)).is_err() {
+                return false;
+            }
+        }
+        if due.is_empty() {
+            return true;
+        }
+        let sought = match self.consumer.seek_partitions(list, Duration::from_secs(1)) {
+            Ok(sought) => listed(&sought),
+            Err(error) => {
+                self.warn(&format!("topic `{}` cannot be sought yet: {error}", slot.topic));
+                return false;
+            }
+        };
+        let mut all = true;
+        for sought in sought {
+            match (sought.error, sought.offset) {
+                (None, Some(offset)) => {
+                    gate.sought.remove(&sought.partition);
+                    gate.goes_on(sought.partition, offset);
+                }
+                // The fetching has not begun, which takes a millisecond.
+                _ => all = false,
+            }
+        }
+        all
+    }
+
+    fn troubled(&self, slot: &Slot, trouble: &Trouble) {
+        let Trouble { partition, code, text } = trouble;
+        let topic = slot.topic.to_string();
+        if matches!(code, RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange) {
+            let ranges = broker::ranges(&self.consumer, &topic, &[*partition], ANSWER);
+            let next = slot.gate().assigned().find(|known| known.partition == *partition).map(|known| known.next);
+            if let (Ok(ranges), Some(offset)) = (ranges, next)
+                && let Some(range) = ranges.get(partition)
+            {
+                let (low, high) = (range.low, range.high);
+                let error = TopicError::OutOfRange { topic, partition: *partition, offset, low, high };
+                return self.shared.fail(error.into());
+            }
+        }
+        match trouble::kind(*code) {
+            Kind::Passing => self.warn(&format!("partition {partition} of topic `{topic}`: {code}: {text}")),
+            kind => {
+                let said = format!("partition {partition}: {code}: {text}");
+                self.shared.fail(self.shared.error(&topic, kind, said).into());
+            }
+        }
+    }
+
+    fn warn(&self, said: &str) {
+        if let Some(kept_back) = self.shared.limit.admits() {
+            tracing::warn!("{said} ({kept_back} lines kept back before)");
+        }
+    }
+
+    fn resolve(&self, slot: &Slot, places: &[(i32, crate::kafka::Offset)]) -> Result<super::Resolved, TopicError> {
+        let partitions: Vec<_> = places.iter().map(|(partition, _)| *partition).collect();
+        let (phase, ours): (_, Vec<_>) = {
+            let gate = slot.gate();
+            (gate.phase, partitions.iter().map(|partition| gate.is_ours(*partition)).collect())
+        };
+        let deadline = Instant::now() + ANSWER;
+        let known: Vec<_> =
+            partitions.iter().copied().filter(|at| (0..self.shared.partitions(&slot.topic)).contains(at)).collect();
+        let ranges = self.shared.asked(&slot.topic, deadline, |within| {
+            broker::ranges(&self.consumer, &slot.topic, &known, within)
+        })?;
+        let offsets = self.shared.asked(&slot.topic, deadline, |within| {
+            broker::resolve(&self.consumer, &slot.topic, places, &ranges, within)
+        })?;
+        let ours = partitions.into_iter().zip(ours).filter(|(_, is_ours)| *is_ours).map(|(partition, _)| partition);
+        Ok(super::Resolved { offsets, ranges, phase, ours: ours.collect() })
+    }
+
+    fn ends(&self, slot: &Slot) -> Result<Vec<(super::Assigned, i64)>, TopicError> {
+        let assigned: Vec<_> = slot.gate().assigned().collect();
+        let partitions: Vec<_> = assigned.iter().map(|known| known.partition).collect();
+        let ranges = self.shared.asked(&slot.topic, Instant::now() + ANSWER, |within| {
+            broker::ranges(&self.consumer, &slot.topic, &partitions, within)
+        })?;
+        let end = |known: super::Assigned| Some((known, ranges.get(&known.partition)?.high));
+        Ok(assigned.into_iter().filter_map(end).collect())
+    }
+
+    /// Closes the consumer, which takes it out of the group.
+    fn close(self) {
+        let Poller { shared, consumer, .. } = self;
+        shared.closes.store(true, Ordering::Release);
+        for slot in shared.slots().iter() {
+            // Outside of the gate, since it wakes whoever reads.
+            let queue = slot.gate().queue.take();
+            drop(queue);
+            slot.stands(None);
+        }
+        *shared.committing() = Committing::default();
+        drop(consumer);
+        let closed = std::mem::take(&mut *shared.commands.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(closed);
+    }
+}
+
+impl Shared {
+    fn committing(&self) -> MutexGuard<'_, Committing> {
+        self.committing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the group does not have yet.
+    fn due(&self) -> Vec<Due> {
+        let slots = self.slots().clone();
+        let due = slots.into_iter().filter_map(|slot| {
+            let (due, note) = slot.commits().due(self.instance())?;
+            Some((slot, due, note))
+        });
+        due.collect()
+    }
+
+    /// Sends what is due, unless something is on its way, and takes the answer to that.
+    fn commit_on_the_way(&self) {
+        if self.key.group.is_none() {
+            return;
+        }
+        self.take_answer(Duration::ZERO);
+        let not_before = self.committing().not_before;
+        if self.committing().on_its_way.is_none() && not_before.is_none_or(|then| Instant::now() >= then) {
+            let due = self.due();
+            self.send(due);
+        }
+    }
+
+    /// Commits what is due, and waits for the answer until the deadline.
+    pub(super) fn commit_due(&self, deadline: Instant) {
+        if self.key.group.is_some() {
+            self.take_answer(deadline.saturating_duration_since(Instant::now()));
+            let due = self.due();
+            self.commit_now(due, deadline);
+        }
+    }
+
+    /// Commits this, and waits for the answer until the deadline.
+    pub(super) fn commit_now(&self, due: Vec<Due>, deadline: Instant) {
+        self.take_answer(deadline.saturating_duration_since(Instant::now()));
+        if self.committing().on_its_way.is_some() {
+            tracing::warn!("the group does not answer to a commit: what it was to be told next is not sent");
+            return;
+        }
+        self.send(due);
+        self.take_answer(deadline.saturating_duration_since(Instant::now()));
+    }
+
+    fn send(&self, due: Vec<Due>) {
+        if due.is_empty() {
+            return;
+        }
+        let mut list = TopicPartitionList::new();
+        let mut sent = Vec::new();
+        for (slot, offsets, note) in due {
+            let text = note.text();
+            for (partition, offset) in &offsets {
+                let mut element = list.add_partition(&slot.topic, *partition);
+                if element.set_offset(Offset::Offset(*offset)).is_ok() {
+                    element.set_metadata(&text);
+                }
+            }
+            sent.push((slot, offsets));
+        }
+        let mut committing = self.committing();
+        let Some(replies) = &committing.replies else { return };
+        match replies.commit(&list) {
+            Ok(()) => committing.on_its_way = Some(sent),
+            Err(code) => {
+                drop(committing);
+                self.not_committed(code);
+            }
+        }
+    }
+
+    /// Takes the answer to what is on its way, if there is one within this time.
+    fn take_answer(&self, within: Duration) {
+        let mut committing = self.committing();
+        if committing.on_its_way.is_none() {
+            return;
+        }
+        let Some(answer) = committing.replies.as_ref().and_then(|replies| replies.wait(within)) else { return };
+        let sent = committing.on_its_way.take().unwrap_or_default();
+        committing.not_before = None;
+        drop(committing);
+        match answer {
+            Ok(()) => {
+                for (slot, offsets) in sent {
+                    let mut commits = slot.commits();
+                    offsets.into_iter().for_each(|(partition, offset)| commits.done(partition, offset));
+                }
+            }
+            Err(code) => self.not_committed(code),
+        }
+    }
+
+    /// The store has it, and so this is not lost: the next commit says it too.
+    fn not_committed(&self, code: RDKafkaErrorCode) {
+        self.committing().not_before = Some(Instant::now() + COMMIT_AGAIN);
+        let topic = self.slots().first().map(|slot| slot.topic.to_string()).unwrap_or_default();
+        match trouble::kind(code) {
+            kind @ (Kind::Login | Kind::Refused | Kind::Ends) => {
+                let group = self.key.group.as_deref().unwrap_or_default();
+                let said = format!("group `{group}` does not take its offsets: {code}");
+                self.fail(self.error(&topic, kind, said).into());
+            }
+            Kind::Passing | Kind::Unknown => {
+                if let Some(kept_back) = self.limit.admits() {
+                    tracing::warn!(
+                        "the group does not take offsets at the moment: {code} ({kept_back} lines kept back before); the \
+                         next commit tells it again"
+                    );
+                }
+            }
+        }
+    }
+}
