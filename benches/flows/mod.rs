@@ -7,7 +7,7 @@ pub(crate) mod read;
 pub(crate) mod write;
 
 use crate::loops::{COMMIT_EVERY, Result, cluster::Filled};
-use slipstream::{Flow, IntoContext, Kafka, Offset, kafka::Unformatted};
+use slipstream::{Flow, IntoContext, Kafka, kafka::Unformatted};
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::runtime::Runtime;
 
