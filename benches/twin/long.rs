@@ -20,13 +20,14 @@ impl Twins {
             return Ok(());
         }
         let rounds = self.size(5, 3, 1);
-        let mut all = vec![Vec::new(); twins.len() + 1];
+        let mut ways: Vec<(&str, Run<'_, E>, Vec<Took>)> = vec![("ours", case, Vec::new())];
+        ways.extend(twins.iter_mut().map(|(name, twin)| (*name, &mut **twin as Run<'_, E>, Vec::new())));
+        if let Some(alone) = &self.way {
+            ways.retain(|(name, ..)| name == alone);
+        }
         for _ in 0..rounds {
-            let mut times = all.iter_mut();
-            let mut keep = |took| times.next().map(|times| times.push(took));
-            keep(case()?);
-            for (_, twin) in &mut *twins {
-                keep(twin()?);
+            for (_, way, times) in &mut ways {
+                times.push(way()?);
             }
         }
         if self.only_tests() {
@@ -36,22 +37,21 @@ impl Twins {
         println!("\n{name}: nanoseconds a message, and ours divided by those of a twin; {rounds} rounds.\n");
         let mut columns: Vec<(&str, fn(&Took) -> Duration)> =
             vec![("wall", |took| took.wall), ("processor", |took| took.processor)];
-        if all.iter().flatten().any(|took| !took.cluster.is_zero()) {
+        if ways.iter().flat_map(|(.., times)| times).any(|took| !took.cluster.is_zero()) {
             columns.push(("without the cluster's", |took| took.processor.saturating_sub(took.cluster)));
         }
         let titles = columns.iter().map(|(title, _)| format!(" {title} |"));
         let ratios = columns.iter().map(|(title, _)| format!(" ratio, {title} |"));
         println!("| way |{}", titles.chain(ratios).collect::<String>());
         println!("|---|{}", "---|---|".repeat(columns.len()));
-        let names = std::iter::once("ours").chain(twins.iter().map(|(name, _)| *name));
-        for (name, times) in names.zip(&all) {
+        for (name, _, times) in &ways {
             let nanos = columns.iter().map(|(_, of)| {
                 let nanos: Vec<f64> =
                     times.iter().map(|took| of(took).as_secs_f64() * 1e9 / count as f64).collect();
                 spread(&nanos, 1)
             });
             let ratios = columns.iter().map(|(_, of)| {
-                let pairs = all.first().into_iter().flatten().zip(times);
+                let pairs = ways.first().into_iter().flat_map(|(.., ours)| ours).zip(times);
                 let ratios: Vec<f64> =
                     pairs.map(|(ours, twin)| of(ours).as_secs_f64() / of(twin).as_secs_f64()).collect();
                 spread(&ratios, 1)
