@@ -170,13 +170,16 @@ mod tests {
 
     #[test]
     fn a_partition_from_elsewhere_goes_on_in_memory_where_the_group_is() {
-        let rows = [(Some(100), Some(500), Group(500), None, true), (None, Some(500), Group(500), None, true)];
+        let rows =
+            [(Some(100), Some(500), Group(500), None, true), (None, Some(500), Group(500), None, true)];
         check(InMemory, Another, false, &rows);
     }
 
     #[test]
     fn a_partition_that_is_new_to_a_known_topic_begins_at_its_beginning() {
-        for (keeps, writer) in [(Nothing, Nobody), (OnDisk, Nobody), (InMemory, Nobody), (OnDisk, Us(Rebuild))] {
+        for (keeps, writer) in
+            [(Nothing, Nobody), (OnDisk, Nobody), (InMemory, Nobody), (OnDisk, Us(Rebuild))]
+        {
             check(keeps, writer, true, &[(None, None, Beginning, None, false)]);
         }
         check(OnDisk, Nobody, true, &[(Some(3), None, Stored(3), None, false)]);

@@ -50,13 +50,15 @@ pub struct Kafka {
     inner: Arc<Inner>,
 }
 
+type NamesAndValues = Vec<(String, String)>;
+
 struct Inner {
     /// What tells it from others of the process.
     id: u64,
     settings: Settings,
     servers: String,
     /// By all settings of producers, which the topics may have changed.
-    producers: Mutex<HashMap<Vec<(String, String)>, Weak<Producer>>>,
+    producers: Mutex<HashMap<NamesAndValues, Weak<Producer>>>,
     /// A client with a cluster of its own; lives as long as this handle and its topics.
     mock: Option<Client<DefaultClientContext>>,
 }
@@ -151,7 +153,7 @@ impl Kafka {
     /// The producer with these settings, of all topics that have the same. One that has given up a record is left to
     /// those who have it.
     pub(super) fn producer(&self, settings: &Settings) -> Result<Arc<Producer>, TopicError> {
-        let key: Vec<_> =
+        let key: NamesAndValues =
             settings.producer().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let mut producers = self.inner.producers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(producer) = producers.get(&key).and_then(Weak::upgrade)

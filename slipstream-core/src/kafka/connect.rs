@@ -30,10 +30,14 @@ pub(super) const LOOK_UP: Duration = Duration::from_secs(30);
 const DOWN_AGAIN: Duration = Duration::from_secs(10);
 
 /// How soon a client that looks for its brokers hears that nobody waits for it, or that its login is refused.
-const STEP: Duration = Duration::from_millis(500);
+const STEP: Duration = Duration::from_millis(200);
 
 /// How long a topic that a broker does not know may be one that was created a moment ago.
 const JUST_CREATED: Duration = Duration::from_secs(1);
+
+/// How long a refused login is believed. Shorter, and nobody hears of one that lasts: librdkafka repeats it only after
+/// half a minute. Longer, and one that was mended long ago is still an error.
+pub(super) const BELIEVED: Duration = Duration::from_secs(45);
 
 /// What a client has said of its connection.
 #[derive(Debug)]
@@ -44,7 +48,7 @@ pub(super) struct Connection {
 
 #[derive(Debug, Default)]
 struct Said {
-    refusal: Option<Refusal>,
+    refusal: Option<(Refusal, Instant)>,
     /// The newest error, whatever it was.
     last: Option<String>,
     told_down: Option<Instant>,
@@ -76,7 +80,11 @@ impl Connection {
 
     /// Why the client is of no use, if it has said so.
     pub(super) fn refusal(&self) -> Option<Refusal> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).refusal.clone()
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let believed = said.refusal.as_ref().filter(|(refusal, heard)| {
+            matches!(refusal, Refusal::Fatal { .. }) || heard.elapsed() < BELIEVED
+        });
+        believed.map(|(refusal, _)| refusal.clone())
     }
 
     /// Hears of an error of the client; answers why the client is of no use, where the error says so.
@@ -102,7 +110,9 @@ impl Connection {
             }
         };
         said.last = Some(reason.to_owned());
-        said.refusal = refusal.clone().or(said.refusal.take());
+        if let Some(refusal) = &refusal {
+            said.refusal = Some((refusal.clone(), Instant::now()));
+        }
         refusal
     }
 

@@ -97,11 +97,11 @@ impl Looking {
     fn look_up(&self, topic: &str, within: Duration, quits: &AtomicBool) -> Result<(), TopicError> {
         let (client, connection) = (self.0.client(), self.0.client().context());
         let hear = || {
-            self.0.poll(Duration::ZERO, |event| {
+            while self.0.poll(Duration::ZERO, |event| {
                 if let Event::Error(code, reason) = event {
                     connection.hear(code, &reason);
                 }
-            });
+            }) {}
         };
         connection.look_up(client, topic, within, quits, hear).map(|_| ())
     }

@@ -196,10 +196,7 @@ mod tests {
     #[test]
     fn what_cannot_be_decoded_is_named_by_where_it_stands() {
         let error = encoded(Some(b"\xff"), Some(b"v")).message().unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "the key of message 41 of partition 3 of topic `words` cannot be read"
-        );
+        assert_eq!(error.to_string(), "the key of message 41 of partition 3 of topic `words` cannot be read");
         let error = encoded(Some(b"k"), None).value().unwrap_err();
         assert_eq!(
             error.to_string(),

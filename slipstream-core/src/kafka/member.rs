@@ -206,7 +206,8 @@ impl Member {
             committing: Mutex::default(),
         });
         let context = Context { shared: Arc::clone(&shared) };
-        let consumer = context::Consumer::from_config_and_context(&config, context).map_err(TopicError::client)?;
+        let consumer =
+            context::Consumer::from_config_and_context(&config, context).map_err(TopicError::client)?;
         poll::start(Arc::clone(&shared), consumer, kafka.clone(), claim)?;
         Ok(Member { shared })
     }
@@ -293,7 +294,9 @@ impl Shared {
         self.unpark();
         match answer.await {
             Ok(answer) => answer,
-            Err(_) => Err(TopicError::Read { topic: topic.to_string(), said: "its consumer is closed".into() }),
+            Err(_) => {
+                Err(TopicError::Read { topic: topic.to_string(), said: "its consumer is closed".into() })
+            }
         }
     }
 

@@ -185,7 +185,7 @@ impl Shared {
                 }
             }
             Event::Log(level, place, line) => {
-                self.native.client().context().log(as_level(level), &place, &line)
+                self.native.client().context().log(as_level(level), &place, &line);
             }
         }
     }

@@ -184,8 +184,7 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Topic<K, V> {
     ///
     /// # Cancel safety
     /// Nothing is lost when it is dropped.
-    #[allow(dead_code, reason = "flows call it when their sinks are opened")]
-    pub(crate) async fn open_as_sink(&self) -> Result<(), TopicError> {
+    async fn open_as_sink(&self) -> Result<(), TopicError> {
         if !self.config.is_dry_run {
             self.config.open_outlet().await?;
         }
@@ -196,6 +195,10 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Topic<K, V> {
 impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Sink<(K, V)> for Topic<K, V> {
     const WAITS: bool = false;
 
+    async fn open(&self) -> Result<(), BoxError> {
+        Ok(self.open_as_sink().await?)
+    }
+
     fn stage(&self, output: &(K, V)) -> Result<(), BoxError> {
         Ok(self.config.stage(&output.into())?)
     }
@@ -203,6 +206,10 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Sink<(K, V)> for Topic<
 
 impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Sink<Record<K, V>> for Topic<K, V> {
     const WAITS: bool = false;
+
+    async fn open(&self) -> Result<(), BoxError> {
+        Ok(self.open_as_sink().await?)
+    }
 
     fn stage(&self, output: &Record<K, V>) -> Result<(), BoxError> {
         Ok(self.config.stage(&output.into())?)

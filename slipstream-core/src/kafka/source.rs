@@ -40,7 +40,8 @@ pub(super) struct Reading(Arc<Mutex<(Weak<Member>, Weak<Slot>)>>);
 
 impl Reading {
     fn begins(&self, member: &Arc<Member>, slot: &Arc<Slot>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (Arc::downgrade(member), Arc::downgrade(slot));
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) =
+            (Arc::downgrade(member), Arc::downgrade(slot));
     }
 
     /// Whoever reads it now.

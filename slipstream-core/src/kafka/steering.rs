@@ -45,7 +45,9 @@ impl<K, V> Topic<K, V> {
         let resolved = match member.shared.resolve(&slot, places.clone()).await {
             Ok(resolved) => resolved,
             // It has just been closed.
-            Err(TopicError::Read { .. }) if self.reading.now().is_none() => return self.seek_later(&places).await,
+            Err(TopicError::Read { .. }) if self.reading.now().is_none() => {
+                return self.seek_later(&places).await;
+            }
             Err(error) => return Err(error),
         };
         let topic = || self.config.name.to_string();

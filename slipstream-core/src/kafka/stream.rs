@@ -69,7 +69,8 @@ enum Reads<K, V> {
 
 async fn open<K, V>(topic: &Topic<K, V>) -> Result<TopicFeed<K, V>, TopicError> {
     let flow = Joining::new(None, None, false);
-    let (member, slot, _): (Arc<Member>, Arc<Slot>, _) = source::join(topic, &flow, source::JOINS_WITHIN).await?;
+    let (member, slot, _): (Arc<Member>, Arc<Slot>, _) =
+        source::join(topic, &flow, source::JOINS_WITHIN).await?;
     slot.stands(Some(Arc::new(Nowhere)));
     Ok(TopicFeed::new(member, slot, Arc::clone(&topic.config.codecs)))
 }

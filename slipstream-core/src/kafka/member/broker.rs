@@ -78,7 +78,8 @@ pub(super) fn ranges(
     within: Duration,
 ) -> Result<BTreeMap<i32, Range>, KafkaError> {
     // One question to each leader, for all partitions that it leads.
-    let low = offsets(consumer, topic, partitions.iter().map(|partition| (*partition, Raw::Beginning)), within)?;
+    let low =
+        offsets(consumer, topic, partitions.iter().map(|partition| (*partition, Raw::Beginning)), within)?;
     let high = offsets(consumer, topic, partitions.iter().map(|partition| (*partition, Raw::End)), within)?;
     let range = |(partition, low): (i32, i64)| Some((partition, Range { low, high: *high.get(&partition)? }));
     Ok(low.into_iter().filter_map(range).collect())

@@ -52,9 +52,8 @@ impl Commits {
         let mark = self.latest.as_ref()?;
         let due = self.ours.iter().filter_map(|(partition, held)| {
             let next = mark.positions.next(*partition)?;
-            let is_due = held.before != Some(next)
-                && held.committed != Some(next)
-                && next >= held.withheld_before;
+            let is_due =
+                held.before != Some(next) && held.committed != Some(next) && next >= held.withheld_before;
             is_due.then_some((*partition, next))
         });
         let due: Vec<_> = due.collect();

@@ -1,5 +1,5 @@
 //! What librdkafka calls back, all of it on the poll thread.
-use super::{Shared, trouble::Kind, trouble};
+use super::{Shared, trouble, trouble::Kind};
 use rdkafka::{
     TopicPartitionList,
     client::ClientContext,
@@ -75,11 +75,14 @@ impl Shared {
             self.heard.keep(said);
             if let Some(kept_back) = self.limit.admits() {
                 let servers = &self.key.servers;
-                tracing::warn!("the brokers at {servers}: {code}: {said} ({kept_back} lines kept back before)");
+                tracing::warn!(
+                    "the brokers at {servers}: {code}: {said} ({kept_back} lines kept back before)"
+                );
             }
             return;
         }
-        let topic = self.slots().iter().map(|slot| slot.topic.to_string()).find(|topic| said.contains(&**topic));
+        let topic =
+            self.slots().iter().map(|slot| slot.topic.to_string()).find(|topic| said.contains(&**topic));
         let topic = topic.or_else(|| self.slots().first().map(|slot| slot.topic.to_string()));
         self.fail(self.error(&topic.unwrap_or_default(), kind, format!("{code}: {said}")).into());
     }

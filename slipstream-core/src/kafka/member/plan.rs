@@ -72,7 +72,8 @@ impl Shared {
         let count = self.partitions(topic).max(partitions.iter().max().map_or(0, |last| last + 1));
         let mut group = Group::new();
         if self.key.group.is_some() {
-            group = self.asked(topic, deadline, |within| broker::committed(consumer, topic, 0..count, within))?;
+            group =
+                self.asked(topic, deadline, |within| broker::committed(consumer, topic, 0..count, within))?;
         }
         let ranges =
             self.asked(topic, deadline, |within| broker::ranges(consumer, topic, partitions, within))?;
@@ -104,12 +105,12 @@ impl Shared {
         let begins = decided.iter().filter(|(.., decision)| decision.place == Place::Start);
         let begins = begins.map(|(partition, ..)| (*partition, slot.places.start_of(*partition)));
         let begins: Vec<_> = begins.collect();
-        let ends: Vec<_> = slot.places.until.map_or_else(Vec::new, |until| {
-            partitions.iter().map(|partition| (*partition, until)).collect()
-        });
-        let begins = self.asked(topic, deadline, |within| {
-            broker::resolve(consumer, topic, &begins, &ranges, within)
-        })?;
+        let ends: Vec<_> = slot
+            .places
+            .until
+            .map_or_else(Vec::new, |until| partitions.iter().map(|partition| (*partition, until)).collect());
+        let begins =
+            self.asked(topic, deadline, |within| broker::resolve(consumer, topic, &begins, &ranges, within))?;
         let ends =
             self.asked(topic, deadline, |within| broker::resolve(consumer, topic, &ends, &ranges, within))?;
 

@@ -12,7 +12,7 @@ use super::{
     Command, Reply, Shared,
     broker::{self, Described},
     commits::Note,
-    context::{Context, Consumer},
+    context::{Consumer, Context},
     instances::Claim,
     slot::{Phase, Slot, Trouble},
     trouble::{self, Kind},
@@ -152,7 +152,11 @@ impl Poller {
                     self.shared.fail(TopicError::Read { topic, said }.into());
                 }
                 Some(Err(KafkaError::MessageConsumptionFatal(code))) => {
-                    let said = self.consumer.client().fatal_error().map_or_else(|| code.to_string(), |(_, said)| said);
+                    let said = self
+                        .consumer
+                        .client()
+                        .fatal_error()
+                        .map_or_else(|| code.to_string(), |(_, said)| said);
                     let topic = self.shared.slots().first().map(|slot| slot.topic.to_string());
                     self.shared.fail(TopicError::Read { topic: topic.unwrap_or_default(), said }.into());
                 }
@@ -165,7 +169,8 @@ impl Poller {
     }
 
     fn commands(&mut self, leaving: &mut Vec<Reply<()>>) {
-        let commands = std::mem::take(&mut *self.shared.commands.lock().unwrap_or_else(PoisonError::into_inner));
+        let commands =
+            std::mem::take(&mut *self.shared.commands.lock().unwrap_or_else(PoisonError::into_inner));
         for command in commands {
             match command {
                 Command::Describe { topic, since, within, reply } => {
@@ -332,7 +337,8 @@ impl Poller {
         let topic = slot.topic.to_string();
         if matches!(code, RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange) {
             let ranges = broker::ranges(&self.consumer, &topic, &[*partition], ANSWER);
-            let next = slot.gate().assigned().find(|known| known.partition == *partition).map(|known| known.next);
+            let next =
+                slot.gate().assigned().find(|known| known.partition == *partition).map(|known| known.next);
             if let (Ok(ranges), Some(offset)) = (ranges, next)
                 && let Some(range) = ranges.get(partition)
             {
@@ -356,22 +362,30 @@ impl Poller {
         }
     }
 
-    fn resolve(&self, slot: &Slot, places: &[(i32, crate::kafka::Offset)]) -> Result<super::Resolved, TopicError> {
+    fn resolve(
+        &self,
+        slot: &Slot,
+        places: &[(i32, crate::kafka::Offset)],
+    ) -> Result<super::Resolved, TopicError> {
         let partitions: Vec<_> = places.iter().map(|(partition, _)| *partition).collect();
         let (phase, ours): (_, Vec<_>) = {
             let gate = slot.gate();
             (gate.phase, partitions.iter().map(|partition| gate.is_ours(*partition)).collect())
         };
         let deadline = Instant::now() + ANSWER;
-        let known: Vec<_> =
-            partitions.iter().copied().filter(|at| (0..self.shared.partitions(&slot.topic)).contains(at)).collect();
+        let known: Vec<_> = partitions
+            .iter()
+            .copied()
+            .filter(|at| (0..self.shared.partitions(&slot.topic)).contains(at))
+            .collect();
         let ranges = self.shared.asked(&slot.topic, deadline, |within| {
             broker::ranges(&self.consumer, &slot.topic, &known, within)
         })?;
         let offsets = self.shared.asked(&slot.topic, deadline, |within| {
             broker::resolve(&self.consumer, &slot.topic, places, &ranges, within)
         })?;
-        let ours = partitions.into_iter().zip(ours).filter(|(_, is_ours)| *is_ours).map(|(partition, _)| partition);
+        let ours =
+            partitions.into_iter().zip(ours).filter(|(_, is_ours)| *is_ours).map(|(partition, _)| partition);
         Ok(super::Resolved { offsets, ranges, phase, ours: ours.collect() })
     }
 
@@ -483,7 +497,9 @@ impl Shared {
         if committing.on_its_way.is_none() {
             return;
         }
-        let Some(answer) = committing.replies.as_ref().and_then(|replies| replies.wait(within)) else { return };
+        let Some(answer) = committing.replies.as_ref().and_then(|replies| replies.wait(within)) else {
+            return;
+        };
         let sent = committing.on_its_way.take().unwrap_or_default();
         committing.not_before = None;
         drop(committing);

@@ -92,7 +92,8 @@ impl Shared {
                 gate.phase = Phase::Empty(Instant::now());
             }
             // What was sought of partitions that others got: with them it would be a surprise much later.
-            let left: Vec<_> = gate.sought.keys().copied().filter(|partition| !gate.is_ours(*partition)).collect();
+            let left: Vec<_> =
+                gate.sought.keys().copied().filter(|partition| !gate.is_ours(*partition)).collect();
             if !planned.is_empty() && !left.is_empty() {
                 gate.sought.retain(|partition, _| !left.contains(partition));
                 tracing::warn!(
@@ -119,8 +120,7 @@ impl Shared {
 
     /// Stores where partitions begin that the store does not know so.
     fn begin(&self, slot: &Slot, planned: &[Planned]) -> Result<(), BoxError> {
-        let unknown =
-            planned.iter().filter(|plan| plan.stored != Some(plan.offset) && !plan.is_out_of_range);
+        let unknown = planned.iter().filter(|plan| plan.stored != Some(plan.offset) && !plan.is_out_of_range);
         let starts: Positions = unknown.map(|plan| (plan.partition, plan.offset)).collect();
         match slot.standing() {
             Some(standing) if !starts.is_empty() => standing.begin(starts),

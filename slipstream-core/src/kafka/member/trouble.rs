@@ -49,7 +49,8 @@ impl Failure {
     pub(super) fn tell(&self, topic: &str) -> BoxError {
         let mut kept = self.cause.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(cause) = &mut *kept else {
-            return TopicError::Read { topic: topic.to_owned(), said: "its consumer is closed".into() }.into();
+            return TopicError::Read { topic: topic.to_owned(), said: "its consumer is closed".into() }
+                .into();
         };
         cause
             .whole

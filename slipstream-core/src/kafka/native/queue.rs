@@ -131,11 +131,7 @@ unsafe extern "C" fn wake(_: *mut native::rd_kafka_t, opaque: *mut c_void) {
 
 /// Copies a message, or tells what came in its place.
 #[inline]
-fn copy(
-    message: &native::rd_kafka_message_t,
-    batch: &mut Batch,
-    admits: &mut impl FnMut(Taken) -> bool,
-) {
+fn copy(message: &native::rd_kafka_message_t, batch: &mut Batch, admits: &mut impl FnMut(Taken) -> bool) {
     let (partition, offset) = (message.partition, message.offset);
     match message.err {
         RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR => {

@@ -19,8 +19,11 @@ use std::{
 };
 
 /// In which a rebalance of two takes a second or two.
-pub(super) const GROUP: [(&str, &str); 3] =
-    [("session.timeout.ms", "6000"), ("heartbeat.interval.ms", "200"), ("topic.metadata.refresh.interval.ms", "500")];
+pub(super) const GROUP: [(&str, &str); 3] = [
+    ("session.timeout.ms", "6000"),
+    ("heartbeat.interval.ms", "200"),
+    ("topic.metadata.refresh.interval.ms", "500"),
+];
 
 /// The longest that anything here may take; a test that waits so long has failed.
 pub(super) const LONG: Duration = Duration::from_secs(60);
@@ -184,7 +187,8 @@ impl Reader {
             let stale = self.topic.control.stale_since(self.chunk.as_of);
             let places: Vec<_> = items.iter().map(|item| (item.partition(), item.offset())).collect();
             let ended = places.is_empty();
-            let fresh: Vec<_> = places.into_iter().filter(|(partition, _)| !stale.contains(partition)).collect();
+            let fresh: Vec<_> =
+                places.into_iter().filter(|(partition, _)| !stale.contains(partition)).collect();
             if ended || !fresh.is_empty() {
                 return fresh;
             }
@@ -280,7 +284,12 @@ pub(super) fn fill(kafka: &Kafka, topic: &str, partitions: &[i32], count: usize)
 }
 
 /// What a group has: offset and text.
-pub(super) fn group_offsets(kafka: &Kafka, group: &str, topic: &str, partitions: i32) -> Vec<(i32, i64, String)> {
+pub(super) fn group_offsets(
+    kafka: &Kafka,
+    group: &str,
+    topic: &str,
+    partitions: i32,
+) -> Vec<(i32, i64, String)> {
     let consumer: BaseConsumer = ClientConfig::new()
         .set("bootstrap.servers", kafka.bootstrap_servers())
         .set("group.id", group)
@@ -298,7 +307,14 @@ pub(super) fn group_offsets(kafka: &Kafka, group: &str, topic: &str, partitions:
 }
 
 /// Commits for a group from outside.
-pub(super) fn commit_offset(kafka: &Kafka, group: &str, topic: &str, partition: i32, offset: i64, text: &str) {
+pub(super) fn commit_offset(
+    kafka: &Kafka,
+    group: &str,
+    topic: &str,
+    partition: i32,
+    offset: i64,
+    text: &str,
+) {
     let consumer: BaseConsumer = ClientConfig::new()
         .set("bootstrap.servers", kafka.bootstrap_servers())
         .set("group.id", group)
@@ -312,7 +328,9 @@ pub(super) fn commit_offset(kafka: &Kafka, group: &str, topic: &str, partition: 
 }
 
 /// All of a stream, with the messages' own places.
-pub(super) async fn collect(topic: &Topic<String, String>) -> Result<Vec<Message<String, String>>, TopicError> {
+pub(super) async fn collect(
+    topic: &Topic<String, String>,
+) -> Result<Vec<Message<String, String>>, TopicError> {
     use futures::TryStreamExt;
     tokio::time::timeout(LONG, topic.stream().try_collect()).await.expect("it ends")
 }

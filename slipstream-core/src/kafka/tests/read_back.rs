@@ -72,6 +72,6 @@ pub(super) fn texts(kafka: &Kafka, topic: &str, partitions: i32) -> Vec<String> 
 
 /// The next request with records is answered by an error that no second try mends.
 pub(super) fn refuse_next(kafka: &Kafka) {
-    let error = RDKafkaRespErr::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+    let error = RDKafkaRespErr::RD_KAFKA_RESP_ERR_INVALID_RECORD;
     kafka.mock().unwrap().request_errors(RDKafkaApiKey::Produce, &[error]);
 }
