@@ -1,5 +1,6 @@
 mod clusters;
 mod fake;
+mod headers;
 mod partitions;
 mod producing;
 mod read_back;
