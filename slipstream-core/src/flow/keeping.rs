@@ -223,8 +223,8 @@ impl Resuming {
     pub(super) fn joined(&self, number: u32, shared: &Arc<Shared>) -> Option<Joined> {
         let mut members = self.sources.iter().filter(|source| source.seeks.is_member());
         let source = members.find(|source| source.number == number)?;
-        let standing = Stands::new(source.clone(), self.keeps.clone(), Arc::downgrade(shared));
-        Some(Joined { flow: Arc::clone(&self.joining), standing: Arc::new(standing) })
+        let standing = Stands::new(number, source.origin.clone(), self.keeps.clone(), Arc::downgrade(shared));
+        Some(Joined { standing: Arc::new(standing) })
     }
 
     /// From now on the controls of the sources tell the positions of the flow that runs.

@@ -2,7 +2,7 @@
 //!
 //! Invariant: it keeps neither the flow nor its commits alive; a flow that has ended commits nothing more, and
 //! says so.
-use super::keeping::{Keeps, Source};
+use super::keeping::Keeps;
 use crate::{
     BoxError,
     commit::CommitError,
@@ -22,15 +22,19 @@ use std::{
 /// Of one source.
 #[derive(Debug)]
 pub(super) struct Stands {
-    source: Source,
+    /// The flow's number for it. Not the source, which keeps the member, and that keeps this.
+    number: u32,
+    /// As the attribute names it.
+    #[cfg_attr(not(feature = "rocksdb"), expect(dead_code))]
+    origin: String,
     #[cfg_attr(not(feature = "rocksdb"), expect(dead_code))]
     keeps: Keeps,
     flow: Weak<Shared>,
 }
 
 impl Stands {
-    pub(super) fn new(source: Source, keeps: Keeps, flow: Weak<Shared>) -> Self {
-        Stands { source, keeps, flow }
+    pub(super) fn new(number: u32, origin: String, keeps: Keeps, flow: Weak<Shared>) -> Self {
+        Stands { number, origin, keeps, flow }
     }
 
     fn flow(&self) -> Result<Arc<Shared>, BoxError> {
@@ -40,12 +44,12 @@ impl Stands {
 
 impl Standing for Stands {
     fn known(&self) -> Result<Positions, BoxError> {
-        self.flow()?.commit.positions_of(self.source.number)
+        self.flow()?.commit.positions_of(self.number)
     }
 
     #[cfg(feature = "rocksdb")]
     fn begin(&self, starts: Positions) -> Result<(), BoxError> {
-        self.flow()?.commit.store_start(self.source.number, starts)
+        self.flow()?.commit.store_start(self.number, starts)
     }
 
     #[cfg(not(feature = "rocksdb"))]
@@ -58,7 +62,7 @@ impl Standing for Stands {
         use super::lost::{OnLostState, Side};
         let Some(store) = &self.keeps.store else { return Ok(Judged::Same) };
         let side = Side::of(store, self.keeps.flow.as_deref(), self.keeps.sync);
-        let Some(lost) = side.judge(&self.source.origin, mark) else { return Ok(Judged::Same) };
+        let Some(lost) = side.judge(&self.origin, mark) else { return Ok(Judged::Same) };
         Ok(match self.keeps.on_lost(lost, store)? {
             OnLostState::Accept => Judged::Accept,
             _ => Judged::Rebuild,

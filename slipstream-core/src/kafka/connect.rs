@@ -116,8 +116,9 @@ impl Connection {
         refusal
     }
 
-    /// How many partitions the topic has. Waits on this thread for the brokers, at most so long, and not once `quits`;
-    /// `between` is called every now and then, for those who have to poll the client.
+    /// How many partitions the topic has, which may have been created a moment ago. Waits on this thread for the
+    /// brokers, at most so long, and not once `quits`; `between` is called every now and then, for those who have to
+    /// poll the client.
     ///
     /// # Errors
     /// [`TopicError`] when the topic is not there, when no broker answers, or when they do not let the client in.
@@ -126,6 +127,19 @@ impl Connection {
         client: &Client<C>,
         topic: &str,
         within: Duration,
+        quits: &AtomicBool,
+        between: impl FnMut(),
+    ) -> Result<usize, TopicError> {
+        self.look_up_again(client, topic, within, JUST_CREATED, quits, between)
+    }
+
+    /// As [`look_up`](Connection::look_up), and looks again for so long where the topic is not there.
+    pub(super) fn look_up_again<C: ClientContext>(
+        &self,
+        client: &Client<C>,
+        topic: &str,
+        within: Duration,
+        again: Duration,
         quits: &AtomicBool,
         mut between: impl FnMut(),
     ) -> Result<usize, TopicError> {
@@ -146,8 +160,7 @@ impl Connection {
                         Some(error) => RDKafkaErrorCode::from(error),
                     };
                     match error {
-                        RDKafkaErrorCode::UnknownTopicOrPartition
-                            if began.elapsed() < JUST_CREATED && !is_over => {}
+                        RDKafkaErrorCode::UnknownTopicOrPartition if began.elapsed() < again && !is_over => {}
                         RDKafkaErrorCode::UnknownTopicOrPartition => return Err(unknown()),
                         // Its first leader is being elected.
                         RDKafkaErrorCode::LeaderNotAvailable if !is_over => {}

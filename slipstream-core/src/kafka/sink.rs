@@ -177,14 +177,9 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> TopicConfig<K, V> {
 }
 
 impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Topic<K, V> {
-    /// Looks whether the cluster has the topic, and connects its producer, before messages are sent to it.
-    ///
-    /// # Errors
-    /// [`TopicError`] when it has not, when no broker answers within 30 s, or when they refuse the login.
-    ///
-    /// # Cancel safety
-    /// Nothing is lost when it is dropped.
-    async fn open_as_sink(&self) -> Result<(), TopicError> {
+    /// Looks whether the cluster has the topic, and connects its producer, before messages are sent to it. Nothing is
+    /// lost when the future is dropped.
+    pub(super) async fn open_as_sink(&self) -> Result<(), TopicError> {
         if !self.config.is_dry_run {
             self.config.open_outlet().await?;
         }

@@ -21,7 +21,12 @@ use std::{
 /// and for [records](super::Record). Clones are the same source.
 ///
 /// ```
-/// use slipstream_core::{Flow, iter, kafka::Kafka, source};
+/// use futures::TryStreamExt;
+/// use slipstream_core::{
+///     Flow, iter,
+///     kafka::{Kafka, Offset},
+///     source,
+/// };
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> slipstream_core::Result<()> {
 /// let kafka = Kafka::in_process()?;
@@ -30,8 +35,13 @@ use std::{
 ///
 /// let numbers = iter(1..=3);
 /// let square = source(&numbers).handle(|n| Some((n.to_string(), n * n))).sink(&squares);
-/// Flow::new().with(square).run(()).await
-/// # }
+/// Flow::new().with(square).run(()).await?;
+///
+/// let mut read: Vec<i32> =
+///     squares.until(Offset::End).stream().map_ok(|message| message.value).try_collect().await?;
+/// read.sort();
+/// assert_eq!(read, [1, 4, 9]);
+/// # Ok(()) }
 /// ```
 ///
 /// **As a sink** it takes each output into the message in hand: it is written by the codecs at once, so that what

@@ -5,6 +5,7 @@
 //! revoked:  [gates: nothing more is let through; Control::revoke] ─▶ messages in hand are done ─▶ commit
 //!           ─▶ the group's offsets ─▶ [gates: unassign]
 //! lost:     [gates: the same] ─▶ unassign; the group is told nothing
+//! those that stay, where not all are taken away: [gates: sought to where they are] before the others change
 //! ```
 //!
 //! Invariants: no gate is held while a flow or a broker is waited for; a partition's queue is forwarded before it
@@ -15,7 +16,7 @@ use super::{
     commits::Held,
     context::{Consumer, is_incremental},
     plan::Planned,
-    slot::{Phase, Slot},
+    slot::{Gate, Phase, Slot},
 };
 use crate::{BoxError, kafka::TopicError, kafka::native, position::Positions};
 use rdkafka::{Offset, TopicPartitionList, consumer::Consumer as _, error::KafkaResult};
@@ -70,6 +71,10 @@ impl Shared {
         let mut list = TopicPartitionList::new();
         // All of them, so that nothing is drained while the assignment changes; in one order, as everywhere.
         let mut gates: Vec<_> = plans.iter().map(|(slot, _)| slot.gate()).collect();
+        if adds && has_group {
+            let slots = plans.iter().map(|(slot, _)| &***slot);
+            stay(consumer, slots.zip(gates.iter_mut().map(|gate| &mut **gate)));
+        }
         for ((slot, planned), gate) in plans.iter().zip(&mut gates) {
             for plan in planned {
                 let partition = plan.partition;
@@ -179,7 +184,11 @@ impl Shared {
             let how = if lost { "lost" } else { "let go" };
             tracing::info!("topic `{}`: {how}: {partitions:?}", slot.topic);
         }
-        let gates: Vec<_> = topics.iter().map(|(slot, _)| slot.gate()).collect();
+        let slots = self.slots().clone();
+        let mut gates: Vec<_> = slots.iter().map(|slot| slot.gate()).collect();
+        if removes && !closes {
+            stay(consumer, slots.iter().map(|slot| &**slot).zip(gates.iter_mut().map(|gate| &mut **gate)));
+        }
         let done = if removes { consumer.incremental_unassign(list) } else { consumer.unassign() };
         drop(gates);
         if let Err(error) = done {
@@ -222,6 +231,34 @@ fn out_of_range(slot: &Slot, plan: &Planned) -> TopicError {
         offset: plan.offset,
         low: plan.range.low,
         high: plan.range.high,
+    }
+}
+
+/// Has the partitions that stay this process's read on from exactly where they are. librdkafka pauses them for each
+/// rebalance, and resumes them where it believes the program to be: its batch call takes the end of a partition for a
+/// message too, and so that may be one too far, where a message would be left out or is not there yet.
+fn stay<'a>(consumer: &Consumer, topics: impl Iterator<Item = (&'a Slot, &'a mut Gate)>) {
+    // Nobody but librdkafka's own thread is asked.
+    const WITHIN: Duration = Duration::from_secs(1);
+    for (slot, gate) in topics {
+        let stay = gate.assigned().filter(|known| !gate.sought.contains_key(&known.partition));
+        let stay: Vec<_> = stay.map(|known| (known.partition, known.next)).collect();
+        let mut list = TopicPartitionList::new();
+        for (partition, next) in &stay {
+            if let Err(error) = list.add_partition_offset(&slot.topic, *partition, Offset::Offset(*next)) {
+                tracing::warn!("partition {partition} of topic `{}` cannot be listed: {error}", slot.topic);
+            }
+        }
+        if list.count() == 0 {
+            continue;
+        }
+        let sought = consumer.seek_partitions(list, WITHIN);
+        let sought = sought.map(|list| native::listed(&list)).unwrap_or_default();
+        let is_there = |partition: i32| {
+            sought.iter().any(|sought| sought.partition == partition && sought.error.is_none())
+        };
+        // The poll thread tries again.
+        slot.seek(gate, stay.into_iter().filter(|(partition, _)| !is_there(*partition)));
     }
 }
 

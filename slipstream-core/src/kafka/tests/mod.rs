@@ -1,5 +1,6 @@
 mod clusters;
 mod fake;
+mod groups;
 mod headers;
 mod partitions;
 mod producing;
@@ -7,3 +8,4 @@ mod read_back;
 mod reading;
 mod sending;
 mod settings;
+mod steering;
