@@ -173,8 +173,9 @@ const KNOWN: c_int = 0x020c_01ff;
 /// form for zero than one byte of zero.
 #[inline]
 fn may_have_headers(message: &native::rd_kafka_message_t) -> bool {
+    // A value without bytes is a constant of librdkafka's own.
     // SAFETY: it answers a constant.
-    if message.payload.is_null() || unsafe { native::rd_kafka_version() } != KNOWN {
+    if message.payload.is_null() || message.len == 0 || unsafe { native::rd_kafka_version() } != KNOWN {
         return true;
     }
     // SAFETY: the message lives.
