@@ -196,3 +196,27 @@ async fn without_a_store_a_crash_leaves_no_message_out() -> Result<()> {
     assert!(seen.len() <= 1005, "{} came", seen.len());
     Ok(())
 }
+
+/// What other programs have compressed is read, and so are headers without a value.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn compressed_messages_are_read() -> Result<()> {
+    let Some(servers) = broker::one() else { return Ok(()) };
+    for codec in ["gzip", "lz4", "snappy"] {
+        let log = Log::new(servers, codec, 1).await;
+        let writer = log.writer_with(&[("compression.type", codec)]);
+        for number in 0..1000 {
+            writer.put(Some(0), None, Some(format!("the same text {number}").as_bytes()));
+        }
+        writer.done();
+        let topic = crate::running::topic(&log).until(Offset::End);
+        let texts = Arc::new(Mutex::new(Vec::new()));
+        let keeps = Arc::clone(&texts);
+        let route = source(&topic).handle(move |message: Encoded<(), String>| {
+            keeps.lock().unwrap().push(message.message().unwrap().value);
+        });
+        ends(Flow::new().with(route).named(&log.name)).await?;
+        let expected: Vec<_> = (0..1000).map(|number| format!("the same text {number}")).collect();
+        assert!(*texts.lock().unwrap() == expected, "{codec}");
+    }
+    Ok(())
+}
