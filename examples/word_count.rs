@@ -1,9 +1,10 @@
-//! Counts the words of a file, exactly, however often the process is killed and started again: the
-//! counts and the number of the next line are committed together.
+//! Counts the words of a file, or of a topic's messages, exactly, however often the process is killed and started
+//! again: the counts and the number of the next line, or message, are committed together.
 //!
-//! `cargo run --release --example word_count -- --file FILE --state DIR [--slow MICROSECONDS] [--crash-after N]`
+//! `cargo run --release --example word_count -- --file FILE --state DIR [--slow MICROSECONDS] [--crash-after N]`,
+//! or `--topic NAME --bootstrap-servers HOST:PORT` in place of the file
 #![allow(clippy::print_stdout, clippy::print_stderr)] // an example may
-use slipstream::{Cache, Replay, Result, flow, handle, replay};
+use slipstream::{Cache, Kafka, Offset, Replay, Result, Topic, flow, handle, replay};
 use std::{
     path::PathBuf,
     process::ExitCode,
@@ -15,23 +16,34 @@ use std::{
 };
 
 struct App {
-    lines: Replay,
+    /// One of the two.
+    file: Option<Replay>,
+    topic: Option<Topic<(), String>>,
     counts: Cache<String, u64>,
     slow: Duration,
     crash_after: Option<u64>,
     handled: AtomicU64,
 }
 
-#[handle(app.lines)]
-async fn count(app: &App, line: String) -> Result<()> {
-    app.wait_or_crash().await;
-    for word in line.split_whitespace() {
-        app.counts.update(word, |count| count.unwrap_or(0) + 1)?;
-    }
-    Ok(())
+#[handle(*app.file.as_ref().ok_or("no file")?)]
+async fn count_lines(app: &App, line: String) -> Result<()> {
+    app.count(&line).await
+}
+
+#[handle(*app.topic.as_ref().ok_or("no topic")?)]
+async fn count_messages(app: &App, line: String) -> Result<()> {
+    app.count(&line).await
 }
 
 impl App {
+    async fn count(&self, line: &str) -> Result<()> {
+        self.wait_or_crash().await;
+        for word in line.split_whitespace() {
+            self.counts.update(word, |count| count.unwrap_or(0) + 1)?;
+        }
+        Ok(())
+    }
+
     async fn wait_or_crash(&self) {
         if Some(self.handled.fetch_add(1, Ordering::Relaxed)) == self.crash_after {
             eprintln!("crashing, as was asked for");
@@ -51,32 +63,45 @@ impl App {
     }
 }
 
-const USAGE: &str = "usage: word_count --file FILE --state DIR [--slow MICROSECONDS] [--crash-after N]";
+const USAGE: &str = "usage: word_count (--file FILE | --topic NAME --bootstrap-servers HOST:PORT) --state DIR \
+     [--slow MICROSECONDS] [--crash-after N]";
 
 struct Args {
-    file: PathBuf,
+    lines: Lines,
     state: PathBuf,
     slow: Duration,
     crash_after: Option<u64>,
 }
 
+enum Lines {
+    Of(PathBuf),
+    In { topic: String, servers: String },
+}
+
 fn args() -> std::result::Result<Args, String> {
-    let (mut file, mut state, mut slow, mut crash_after) = (None, None, Duration::ZERO, None);
+    let (mut file, mut topic, mut servers, mut state) = (None, None, None, None);
+    let (mut slow, mut crash_after) = (Duration::ZERO, None);
     let mut args = std::env::args().skip(1);
     while let Some(name) = args.next() {
         let value = args.next().ok_or_else(|| format!("{name} needs a value"));
         let number = |text: String| text.parse::<u64>().map_err(|error| format!("{name} {text}: {error}"));
         match name.as_str() {
             "--file" => file = Some(PathBuf::from(value?)),
+            "--topic" => topic = Some(value?),
+            "--bootstrap-servers" => servers = Some(value?),
             "--state" => state = Some(PathBuf::from(value?)),
             "--slow" => slow = Duration::from_micros(number(value?)?),
             "--crash-after" => crash_after = Some(number(value?)?),
             other => return Err(format!("unknown argument {other}")),
         }
     }
-    let file = file.ok_or("--file is missing")?;
+    let lines = match (file, topic, servers) {
+        (Some(file), None, None) => Lines::Of(file),
+        (None, Some(topic), Some(servers)) => Lines::In { topic, servers },
+        _ => return Err("it takes --file, or --topic with --bootstrap-servers".to_owned()),
+    };
     let state = state.ok_or("--state is missing")?;
-    Ok(Args { file, state, slow, crash_after })
+    Ok(Args { lines, state, slow, crash_after })
 }
 
 #[tokio::main]
@@ -98,15 +123,25 @@ async fn main() -> ExitCode {
 }
 
 async fn run(args: Args) -> Result<()> {
+    let (file, topic) = match args.lines {
+        Lines::Of(file) => (Some(replay(file)), None),
+        Lines::In { topic, servers } => {
+            let kafka = Kafka::new([("bootstrap.servers", servers)])?;
+            // All partitions are this process's, and where it stands is in the store alone: no group is needed. It
+            // ends with what is there at the start.
+            (None, Some(kafka.topic(&topic).text().broadcast().until(Offset::End)))
+        }
+    };
+    let flow = if file.is_some() { flow![count_lines] } else { flow![count_messages] };
     let app = Arc::new(App {
-        lines: replay(args.file),
+        file,
+        topic,
         counts: Cache::open(args.state)?,
         slow: args.slow,
         crash_after: args.crash_after,
         handled: AtomicU64::new(0),
     });
-    let flow = flow![count].named("word_count").store(app.counts.store());
-    flow.run(Arc::clone(&app)).await?;
+    flow.named("word_count").store(app.counts.store()).run(Arc::clone(&app)).await?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     for row in &app.counts {
         let (word, count) = row?;

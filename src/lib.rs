@@ -150,7 +150,8 @@ pub mod __private {
     pub use slipstream_core::__private::*;
 }
 
-/// The README's code, compiled.
-#[cfg(all(doctest, feature = "rocksdb"))]
+/// The documents' code, compiled.
+#[cfg(all(doctest, feature = "kafka", feature = "rocksdb"))]
 #[doc = include_str!("../README.md")]
-struct Readme;
+#[doc = include_str!("../docs/operating.md")]
+struct Documents;

@@ -1,6 +1,7 @@
 //! Every example is run, and prints what is checked in under `examples/expected`.
 #![allow(clippy::unwrap_used)]
 mod built;
+mod clusters;
 
 use built::example;
 use std::{fs, path::Path, process::Command};
@@ -32,7 +33,7 @@ macro_rules! prints_what_is_expected {
     )+};
 }
 
-prints_what_is_expected! { hello timer pipe sources channel cache_updates emoji_count own_log }
+prints_what_is_expected! { hello timer pipe sources channel cache_updates emoji_count own_log kafka_hello }
 
 #[test]
 fn nearby_join_and_again_over_the_same_state() {
@@ -55,9 +56,54 @@ fn emoji_count_goes_on_over_the_same_state() {
 }
 
 #[test]
+fn kafka_nearby_join_over_clusters_of_its_own_prints_what_nearby_join_prints() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run("kafka_nearby_join", folder.path()), expected("nearby_join"));
+    assert!(!folder.path().join("state").exists(), "its clusters are gone, and so is its state");
+}
+
+#[test]
+fn kafka_nearby_join_over_two_clusters_and_again_with_and_without_its_state() {
+    let what = "kafka_nearby_join over two clusters";
+    let Some(first) = clusters::given("KAFKA_1", what) else { return };
+    let Some(second) = clusters::given("KAFKA_2", what) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let both = ["--bootstrap-servers", &first, "--bootstrap-servers", &second];
+    // Earlier runs of the tests may have ended before they had handled all that they had sent.
+    run_with("kafka_nearby_join", &both, folder.path());
+    for _ in 0..2 {
+        assert_eq!(run_with("kafka_nearby_join", &both, folder.path()), expected("nearby_join"));
+    }
+    let elsewhere = tempfile::tempdir().unwrap();
+    assert_eq!(run_with("kafka_nearby_join", &both, elsewhere.path()), expected("nearby_join"));
+}
+
+#[test]
+fn kafka_hello_greets_what_is_new_to_its_group() {
+    let Some(servers) = clusters::given("KAFKA_1", "kafka_hello on real Kafka") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let run = || run_with("kafka_hello", &["--bootstrap-servers", &servers], folder.path());
+    run();
+    assert_eq!(run(), expected("kafka_hello"));
+}
+
+#[test]
+fn an_example_of_topics_that_is_told_something_else_says_what_it_takes() {
+    for (name, arguments) in [
+        ("kafka_hello", &["--bootstrap-servers"][..]),
+        ("kafka_hello", &["--bootstrap-servers", "a:1", "--bootstrap-servers", "b:1"]),
+        ("kafka_nearby_join", &["--brokers", "a:1"]),
+    ] {
+        let ran = Command::new(example(name)).args(arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert!(!ran.status.success() && said.contains("usage: [--bootstrap-servers HOST:PORT]"), "{said}");
+    }
+}
+
+#[test]
 fn no_example_is_left_out() {
-    // Those with arguments and data of their own have a test file of their own.
-    let elsewhere = ["flights", "word_count"];
+    // Those with arguments and data of their own have a test file of their own, and one prints what another does.
+    let elsewhere = ["flights", "word_count", "kafka_nearby_join"];
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     for entry in fs::read_dir(&examples).unwrap() {

@@ -1,13 +1,15 @@
 //! The example `word_count`: exact counts, however often it is killed; and its words against mistakes.
 #![allow(clippy::unwrap_used)]
 mod built;
+mod clusters;
 
+use slipstream::{Iter, Kafka, Result, Topic, flow, handle, iter};
 use std::{
     collections::BTreeMap,
     fs,
     path::Path,
     process::{Command, Stdio},
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 fn command(file: &Path, state: &Path) -> Command {
@@ -49,6 +51,56 @@ fn killed_with_sigkill_the_counts_are_exact_and_a_further_start_changes_nothing(
     for _ in 0..2 {
         assert_eq!(run(&file, &state), expected(&text()));
     }
+}
+
+struct Words {
+    lines: Iter<Vec<String>>,
+    words: Topic<(), String>,
+}
+
+#[handle(app.lines, sink = app.words)]
+fn send(app: &Words, line: String) -> ((), String) {
+    ((), line)
+}
+
+/// Sends these lines to a topic.
+async fn publish(servers: &str, topic: &str, lines: &str) -> Result<()> {
+    let kafka = Kafka::new([("bootstrap.servers", servers)])?;
+    kafka.create_topic(topic, 3).await?;
+    let lines = iter(lines.lines().map(str::to_owned).collect());
+    flow![send].run(Words { lines, words: kafka.topic(topic).text() }).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_topic_too_and_what_comes_later_is_counted_once() {
+    let Some(servers) = clusters::given("KAFKA_1", "word_count of a topic") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    let topic = format!("words-{}", now.as_nanos());
+    publish(&servers, &topic, &text()).await.unwrap();
+    let command = || {
+        let mut command = Command::new(built::example("word_count"));
+        command.args(["--topic", &topic, "--bootstrap-servers", &servers]);
+        command.arg("--state").arg(folder.path().join("state"));
+        command
+    };
+    let run = || {
+        let ended = command().output().unwrap();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+        String::from_utf8(ended.stdout).unwrap()
+    };
+    // Some before it has begun to read, and some while it does.
+    for kill in [50, 200, 300, 400, 500] {
+        let mut child = command().args(["--slow", "300"]).stdout(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(kill));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    for _ in 0..2 {
+        assert_eq!(run(), expected(&text()));
+    }
+    publish(&servers, &topic, "the end\n").await.unwrap();
+    assert_eq!(run(), expected(&(text() + "the end\n")));
 }
 
 #[test]
@@ -109,4 +161,9 @@ fn a_wrong_argument_is_answered_with_the_usage() {
     let said = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2));
     assert!(said.contains("unknown argument --fil") && said.contains("usage:"), "{said}");
+    for both in [&["--topic", "x", "--state", "y"][..], &["--file", "x", "--topic", "y", "--state", "z"]] {
+        let refused = Command::new(built::example("word_count")).args(both).output().unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(said.contains("--file, or --topic with --bootstrap-servers"), "{said}");
+    }
 }

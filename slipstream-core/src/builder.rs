@@ -2,7 +2,7 @@
 //! source comes first, so that the closure's parameter has a type; the return shapes are a closed
 //! set, since no macro sees the concrete type here.
 use crate::{
-    AsyncIterable, BoxError, Emitter, Handler, Items, OnError, Routes, Sink,
+    AsyncIterable, BoxError, Emitter, FromItem, Handler, Items, OnError, Routes, Sink,
     once::{Never, Refuted},
     opaque::opaque_debug,
     output::{Itself, Nothing, Output},
@@ -42,14 +42,7 @@ pub struct Reads<S, I, W> {
     item: PhantomData<fn() -> I>,
 }
 
-impl<S, I: Clone + Send + 'static, W: Way<I>> Reads<S, I, W> {
-    /// One more source of the same items.
-    pub fn and<N>(self, source: &N) -> Reads<(S, N), I, W>
-    where
-        N: AsyncIterable<Item = I> + Clone + Send,
-    {
-        Reads { sources: (self.sources, source.clone()), way: self.way, item: PhantomData }
-    }
+impl<S, I: Clone + Send + 'static, W: PipedWay<I>> Reads<S, I, W> {
     /// The closure reads what `function` makes of the stream; see [`Items`].
     pub fn pipe<F, P>(self, function: F) -> Reads<S, I, Pipes<I, P::Item>>
     where
@@ -57,6 +50,31 @@ impl<S, I: Clone + Send + 'static, W: Way<I>> Reads<S, I, W> {
         P: Stream<Item: Clone + Send + 'static> + Send + 'static,
     {
         Reads { sources: self.sources, way: self.way.then(pipe(function)), item: PhantomData }
+    }
+    /// The closure takes an `M`, as a parameter under `#[handle]` may be one: the value of a [`Message`](crate::Message), what
+    /// is in an `Ok`, what a topic's message is decoded to.
+    ///
+    /// ```
+    /// use slipstream_core::{Flow, Message, iter, source};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> slipstream_core::Result<()> {
+    /// let prices = iter([Message::new("JFK", 72.5), Message::new("LGA", 71.0)]);
+    /// let told = source(&prices).takes::<f64>().handle(|price| println!("{price}"));
+    /// Flow::new().with(told).run(()).await
+    /// # }
+    /// ```
+    pub fn takes<M: FromItem<W::Item> + Send + 'static>(self) -> Reads<S, I, As<W, M>> {
+        Reads { sources: self.sources, way: As(self.way, PhantomData), item: PhantomData }
+    }
+}
+
+impl<S, I: Clone + Send + 'static, W: Way<I>> Reads<S, I, W> {
+    /// One more source of the same items.
+    pub fn and<N>(self, source: &N) -> Reads<(S, N), I, W>
+    where
+        N: AsyncIterable<Item = I> + Clone + Send,
+    {
+        Reads { sources: (self.sources, source.clone()), way: self.way, item: PhantomData }
     }
     /// Handles each item.
     pub fn handle<F, O>(self, handler: F) -> Handling<S, I, W, Closure<F, W::Item>, O>
@@ -139,7 +157,7 @@ impl<S, I, W, H, T, K> Handles<S, I, W, H, T, K> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a sink for `{T}`",
     label = "cannot take `{T}`",
-    note = "a `Cache<K, V>` takes pairs: return `(key, value)`; `print` takes what is `Debug`",
+    note = "a `Cache<K, V>` and a `Topic<K, V>` take pairs: return `(key, value)`, with the key `()` where there is none; `print` takes what is `Debug`",
     note = "a function `fn(&T)` is a sink if it returns `()` or `Result<()>`; a closure goes to `sink_with` or `sink_async`"
 )]
 pub trait Takes<T, X>: Sink<T> {
@@ -242,24 +260,43 @@ where
 /// From a source's item to what the closure takes.
 pub trait Way<I>: Send + 'static {
     /// What the closure takes.
-    type Item: Clone + Send + 'static;
-    /// The way with one more pipe at its end.
-    fn then<J: Clone + Send + 'static>(self, pipe: Pipes<Self::Item, J>) -> Pipes<I, J>;
+    type Item: Send + 'static;
     /// Goes it.
     fn take<'r, C: Send + Sync + 'static>(&self, source: Reading<'r, C, I>) -> Taking<'r, C, Self::Item>
     where
         I: Clone + Send + Sync + 'static;
 }
 
+/// A way that may go on: through a pipe, or to what an item is taken as.
+pub trait PipedWay<I>: Way<I> {
+    /// The way with one more pipe at its end.
+    fn then<J: Clone + Send + 'static>(self, pipe: Pipes<Self::Item, J>) -> Pipes<I, J>;
+    /// Goes it, to what becomes an `M`.
+    fn take_as<'r, C: Send + Sync + 'static, M>(&self, source: Reading<'r, C, I>) -> Taking<'r, C, M>
+    where
+        I: Clone + Send + Sync + 'static,
+        M: FromItem<Self::Item> + Send + 'static;
+}
+
 /// The item as it is.
 #[derive(Debug)]
 pub struct Direct;
 
-impl<I: Clone + Send + 'static> Way<I> for Direct {
-    type Item = I;
+impl<I: Clone + Send + 'static> PipedWay<I> for Direct {
     fn then<J: Clone + Send + 'static>(self, pipe: Pipes<I, J>) -> Pipes<I, J> {
         pipe
     }
+    fn take_as<'r, C: Send + Sync + 'static, M>(&self, source: Reading<'r, C, I>) -> Taking<'r, C, M>
+    where
+        I: Clone + Send + Sync + 'static,
+        M: FromItem<I> + Send + 'static,
+    {
+        source.takes()
+    }
+}
+
+impl<I: Clone + Send + 'static> Way<I> for Direct {
+    type Item = I;
     fn take<'r, C: Send + Sync + 'static>(&self, source: Reading<'r, C, I>) -> Taking<'r, C, I>
     where
         I: Clone + Send + Sync + 'static,
@@ -268,16 +305,39 @@ impl<I: Clone + Send + 'static> Way<I> for Direct {
     }
 }
 
-impl<I: Send + 'static, J: Clone + Send + 'static> Way<I> for Pipes<I, J> {
-    type Item = J;
+impl<I: Send + 'static, J: Clone + Send + 'static> PipedWay<I> for Pipes<I, J> {
     fn then<N: Clone + Send + 'static>(self, pipe: Pipes<J, N>) -> Pipes<I, N> {
         chain(self, pipe)
     }
+    fn take_as<'r, C: Send + Sync + 'static, M>(&self, source: Reading<'r, C, I>) -> Taking<'r, C, M>
+    where
+        I: Clone + Send + Sync + 'static,
+        M: FromItem<J> + Send + 'static,
+    {
+        source.through(self.clone()).takes()
+    }
+}
+
+impl<I: Send + 'static, J: Clone + Send + 'static> Way<I> for Pipes<I, J> {
+    type Item = J;
     fn take<'r, C: Send + Sync + 'static>(&self, source: Reading<'r, C, I>) -> Taking<'r, C, J>
     where
         I: Clone + Send + Sync + 'static,
     {
         source.through(self.clone()).takes()
+    }
+}
+
+/// What a way leads to, taken as an `M`.
+pub struct As<W, M>(W, PhantomData<fn() -> M>);
+
+impl<I, W: PipedWay<I>, M: FromItem<W::Item> + Send + 'static> Way<I> for As<W, M> {
+    type Item = M;
+    fn take<'r, C: Send + Sync + 'static>(&self, source: Reading<'r, C, I>) -> Taking<'r, C, M>
+    where
+        I: Clone + Send + Sync + 'static,
+    {
+        self.0.take_as(source)
     }
 }
 
@@ -326,4 +386,4 @@ where
     }
 }
 
-opaque_debug! { Reads<S, I, W>; Handles<S, I, W, H, T, K>; Closure<F, M>; ClosureAsync<F, M>; }
+opaque_debug! { Reads<S, I, W>; As<W, M>; Handles<S, I, W, H, T, K>; Closure<F, M>; ClosureAsync<F, M>; }

@@ -7,7 +7,7 @@ use crate::{BoxError, Message};
 #[diagnostic::on_unimplemented(
     message = "this source gives `{I}`, which a handler cannot take as `{Self}`",
     label = "expected `{I}`",
-    note = "a handler takes the source's item; or, of a `Message<K, V>`, its value `V`; or, of a `Result<T, E>`, its `T`"
+    note = "a handler takes the source's item; or, of a `Message<K, V>`, its value `V`; or, of a `Result<T, E>`, its `T`; of a topic's `Encoded<K, V>`, a `Message<K, V>` or `V`"
 )]
 pub trait FromItem<I>: Sized {
     /// Takes it.

@@ -224,7 +224,7 @@ impl Resuming {
         let mut members = self.sources.iter().filter(|source| source.seeks.is_member());
         let source = members.find(|source| source.number == number)?;
         let standing = Stands::new(number, source.origin.clone(), self.keeps.clone(), Arc::downgrade(shared));
-        Some(Joined { flow: Arc::clone(&self.joining), standing: Arc::new(standing) })
+        Some(Joined { standing: Arc::new(standing) })
     }
 
     /// From now on the controls of the sources tell the positions of the flow that runs.

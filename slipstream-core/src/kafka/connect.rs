@@ -30,10 +30,14 @@ pub(super) const LOOK_UP: Duration = Duration::from_secs(30);
 const DOWN_AGAIN: Duration = Duration::from_secs(10);
 
 /// How soon a client that looks for its brokers hears that nobody waits for it, or that its login is refused.
-const STEP: Duration = Duration::from_millis(500);
+const STEP: Duration = Duration::from_millis(200);
 
 /// How long a topic that a broker does not know may be one that was created a moment ago.
 const JUST_CREATED: Duration = Duration::from_secs(1);
+
+/// How long a refused login is believed. Shorter, and nobody hears of one that lasts: librdkafka repeats it only after
+/// half a minute. Longer, and one that was mended long ago is still an error.
+pub(super) const BELIEVED: Duration = Duration::from_secs(45);
 
 /// What a client has said of its connection.
 #[derive(Debug)]
@@ -44,7 +48,7 @@ pub(super) struct Connection {
 
 #[derive(Debug, Default)]
 struct Said {
-    refusal: Option<Refusal>,
+    refusal: Option<(Refusal, Instant)>,
     /// The newest error, whatever it was.
     last: Option<String>,
     told_down: Option<Instant>,
@@ -76,7 +80,11 @@ impl Connection {
 
     /// Why the client is of no use, if it has said so.
     pub(super) fn refusal(&self) -> Option<Refusal> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).refusal.clone()
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let believed = said.refusal.as_ref().filter(|(refusal, heard)| {
+            matches!(refusal, Refusal::Fatal { .. }) || heard.elapsed() < BELIEVED
+        });
+        believed.map(|(refusal, _)| refusal.clone())
     }
 
     /// Hears of an error of the client; answers why the client is of no use, where the error says so.
@@ -102,12 +110,15 @@ impl Connection {
             }
         };
         said.last = Some(reason.to_owned());
-        said.refusal = refusal.clone().or(said.refusal.take());
+        if let Some(refusal) = &refusal {
+            said.refusal = Some((refusal.clone(), Instant::now()));
+        }
         refusal
     }
 
-    /// How many partitions the topic has. Waits on this thread for the brokers, at most so long, and not once `quits`;
-    /// `between` is called every now and then, for those who have to poll the client.
+    /// How many partitions the topic has, which may have been created a moment ago. Waits on this thread for the
+    /// brokers, at most so long, and not once `quits`; `between` is called every now and then, for those who have to
+    /// poll the client.
     ///
     /// # Errors
     /// [`TopicError`] when the topic is not there, when no broker answers, or when they do not let the client in.
@@ -116,6 +127,19 @@ impl Connection {
         client: &Client<C>,
         topic: &str,
         within: Duration,
+        quits: &AtomicBool,
+        between: impl FnMut(),
+    ) -> Result<usize, TopicError> {
+        self.look_up_again(client, topic, within, JUST_CREATED, quits, between)
+    }
+
+    /// As [`look_up`](Connection::look_up), and looks again for so long where the topic is not there.
+    pub(super) fn look_up_again<C: ClientContext>(
+        &self,
+        client: &Client<C>,
+        topic: &str,
+        within: Duration,
+        again: Duration,
         quits: &AtomicBool,
         mut between: impl FnMut(),
     ) -> Result<usize, TopicError> {
@@ -136,8 +160,7 @@ impl Connection {
                         Some(error) => RDKafkaErrorCode::from(error),
                     };
                     match error {
-                        RDKafkaErrorCode::UnknownTopicOrPartition
-                            if began.elapsed() < JUST_CREATED && !is_over => {}
+                        RDKafkaErrorCode::UnknownTopicOrPartition if began.elapsed() < again && !is_over => {}
                         RDKafkaErrorCode::UnknownTopicOrPartition => return Err(unknown()),
                         // Its first leader is being elected.
                         RDKafkaErrorCode::LeaderNotAvailable if !is_over => {}

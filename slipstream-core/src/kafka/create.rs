@@ -13,10 +13,7 @@ use rdkafka::{
     admin::{AdminClient, AdminOptions, NewTopic, TopicReplication},
     error::{KafkaError, RDKafkaErrorCode},
 };
-use std::{
-    sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
-};
+use std::{sync::atomic::AtomicBool, time::Duration};
 
 impl Kafka {
     /// Creates the topic with so many partitions, unless there is one of that name, which stays as it is. How long
@@ -57,7 +54,7 @@ impl Kafka {
         let created = waiting(move |quits| {
             // It hears of a refused login, which the other client would not tell.
             let looking = Looking::new(&config, &servers)?;
-            match looking.look_up(&name, LOOK_UP, quits) {
+            match looking.look_up(&name, Duration::ZERO, quits) {
                 Err(TopicError::Unknown { .. }) => {}
                 known => return known,
             }
@@ -71,12 +68,7 @@ impl Kafka {
                 Some(Err((_, code))) => return Err(refused(&name, KafkaError::AdminOp(code))),
             }
             // The broker that has created it knows it first.
-            loop {
-                match looking.look_up(&name, LOOK_UP, quits) {
-                    Err(TopicError::Unknown { .. }) if !quits.load(Ordering::Relaxed) => {}
-                    known => return known,
-                }
-            }
+            looking.look_up(&name, LOOK_UP, quits)
         });
         created.await?
     }
@@ -94,15 +86,16 @@ impl Looking {
         Ok(Looking(native))
     }
 
-    fn look_up(&self, topic: &str, within: Duration, quits: &AtomicBool) -> Result<(), TopicError> {
+    /// Looks again for so long where the topic is not there.
+    fn look_up(&self, topic: &str, again: Duration, quits: &AtomicBool) -> Result<(), TopicError> {
         let (client, connection) = (self.0.client(), self.0.client().context());
         let hear = || {
-            self.0.poll(Duration::ZERO, |event| {
+            while self.0.poll(Duration::ZERO, |event| {
                 if let Event::Error(code, reason) = event {
                     connection.hear(code, &reason);
                 }
-            });
+            }) {}
         };
-        connection.look_up(client, topic, within, quits, hear).map(|_| ())
+        connection.look_up_again(client, topic, LOOK_UP, again, quits, hear).map(|_| ())
     }
 }

@@ -7,11 +7,15 @@
 //!
 //! Invariants: a flush waits for what was handed over before it, and for nothing later; the first record that was
 //! given up fails it and all later ones.
-use super::{TopicError, connect::Refusal};
+use super::{
+    TopicError,
+    connect::{BELIEVED, Refusal},
+};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use std::{
     collections::{HashMap, VecDeque},
     sync::{Mutex, MutexGuard, PoisonError},
+    time::Instant,
 };
 use tokio::sync::{Notify, oneshot};
 
@@ -78,6 +82,8 @@ struct State {
     calls: HashMap<usize, oneshot::Sender<Result<(), Failure>>>,
     next_call: usize,
     failure: Option<Failure>,
+    /// The login was refused then, and nothing was acknowledged since.
+    refused: Option<(Refusal, Instant)>,
 }
 
 impl State {
@@ -121,6 +127,9 @@ impl Deliveries {
         let mut is_news = false;
         let mut state = self.lock();
         for (ticket, failure) in reports {
+            if failure.is_none() {
+                state.refused = None;
+            }
             if let Some(call) = ticket.call() {
                 let heard = state.calls.remove(&call).map(|call| call.send(failure.map_or(Ok(()), Err)));
                 if let Some(Err(Err(failure))) = heard {
@@ -149,13 +158,14 @@ impl Deliveries {
         }
     }
 
-    /// The client is of no use: whatever is on its way fails. Where nothing is, the next record may find it well.
+    /// The client is of no use: whatever is on its way fails. Where nothing is, a refused login may be mended in time.
     pub(super) fn refuse(&self, refusal: &Refusal) {
         let mut state = self.lock();
         let calls = std::mem::take(&mut state.calls);
         if matches!(refusal, Refusal::Fatal { .. }) || !state.is_settled() {
             state.failure.get_or_insert_with(|| Failure::Client(refusal.clone()));
         }
+        state.refused = Some((refusal.clone(), Instant::now()));
         drop(state);
         for call in calls.into_values() {
             // Whoever has dropped its call does not want to know.
@@ -184,6 +194,11 @@ impl Deliveries {
             }
             if state.is_settled() {
                 return Ok(());
+            }
+            if let Some((refusal, _)) = state.refused.take_if(|(_, when)| when.elapsed() < BELIEVED) {
+                let failure = Failure::Client(refusal);
+                state.failure = Some(failure.clone());
+                return Err(failure);
             }
             match state.groups.back() {
                 // One before it is not empty.
@@ -280,11 +295,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refused_login_fails_what_is_on_its_way_and_is_forgotten_where_nothing_is() {
+    async fn a_refused_login_fails_what_is_on_its_way_and_what_comes_next_unless_that_is_acknowledged() {
         let login = Refusal::Login { brokers: "a:1".into(), reason: "wrong password".into() };
         let deliveries = Deliveries::default();
         deliveries.refuse(&login);
         assert!(!deliveries.has_failed());
+        let ticket = deliveries.hand_over(1);
+        settle(&deliveries, &[ticket]);
+        deliveries.hand_over(1);
+        assert!(poll_immediate(deliveries.flush(no_hurry)).await.is_none(), "it is mended");
+
+        let deliveries = Deliveries::default();
+        deliveries.refuse(&login);
+        deliveries.hand_over(1);
+        assert!(matches!(poll_immediate(deliveries.flush(no_hurry)).await, Some(Err(Failure::Client(_)))));
+
+        let deliveries = Deliveries::default();
         let (_, heard) = deliveries.call();
         deliveries.hand_over(1);
         deliveries.refuse(&login);

@@ -84,7 +84,8 @@ pub(super) struct Shared {
     looks_every: Duration,
     slots: Mutex<Vec<Arc<Slot>>>,
     /// A few at a time: each of them has somebody who waits for it.
-    commands: Mutex<Vec<Command>>,
+    /// `None` when nobody takes them any more.
+    commands: Mutex<Option<Vec<Command>>>,
     thread: OnceLock<Thread>,
     /// A source is read, so that its partitions are wanted.
     is_read: AtomicBool,
@@ -180,7 +181,7 @@ impl Member {
             let given = settings.get(name).and_then(|millis| millis.parse().ok());
             Duration::from_millis(given.unwrap_or(default))
         };
-        let config = Kafka::consumer_config(
+        let config = kafka.consumer_config(
             settings,
             Some(key.group.as_deref().unwrap_or(NO_GROUP)),
             instance.as_deref().filter(|_| key.group.is_some()),
@@ -193,7 +194,7 @@ impl Member {
             revokes_within: LONGEST_REVOCATION.min(millis("max.poll.interval.ms", 300_000) / 2),
             looks_every: millis("topic.metadata.refresh.interval.ms", 300_000).max(Duration::from_millis(10)),
             slots: Mutex::default(),
-            commands: Mutex::default(),
+            commands: Mutex::new(Some(Vec::new())),
             thread: OnceLock::new(),
             is_read: AtomicBool::new(false),
             quits: AtomicBool::new(false),
@@ -290,7 +291,10 @@ impl Shared {
         command: impl FnOnce(Reply<T>) -> Command,
     ) -> Result<T, TopicError> {
         let (reply, answer) = oneshot::channel();
-        self.commands.lock().unwrap_or_else(PoisonError::into_inner).push(command(reply));
+        match &mut *self.commands.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(commands) => commands.push(command(reply)),
+            None => drop(reply),
+        }
         self.unpark();
         match answer.await {
             Ok(answer) => answer,

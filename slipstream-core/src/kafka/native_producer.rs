@@ -114,8 +114,9 @@ impl NativeProducer {
         }
     }
 
-    /// Waits for an event, so long or until [`wake`](NativeProducer::wake), and gives it to `take`.
-    pub(super) fn poll(&self, within: Duration, take: impl FnOnce(Event<'_>)) {
+    /// Waits for an event, so long or until [`wake`](NativeProducer::wake), and gives it to `take`; answers whether
+    /// there was one.
+    pub(super) fn poll(&self, within: Duration, take: impl FnOnce(Event<'_>)) -> bool {
         struct Destroyed(NonNull<RDKafkaEvent>);
         impl Drop for Destroyed {
             fn drop(&mut self) {
@@ -125,7 +126,7 @@ impl NativeProducer {
         }
         // SAFETY: the queue is alive.
         let event = unsafe { rd_kafka_queue_poll(self.queue.as_ptr(), millis(within)) };
-        let Some(event) = NonNull::new(event).map(Destroyed) else { return };
+        let Some(event) = NonNull::new(event).map(Destroyed) else { return false };
         let pointer = event.0.as_ptr();
         // SAFETY: the event is alive.
         match unsafe { rd_kafka_event_type(pointer) } {
@@ -149,6 +150,7 @@ impl NativeProducer {
             }
             _ => {}
         }
+        true
     }
 
     /// Whoever polls, or will poll next, returns without an event.

@@ -11,6 +11,7 @@
 //! messages that had begun still sent out, since none begins until it is empty; the thread ends with the last handle.
 use super::{
     Connection, Settings, TopicError,
+    connect::Refusal,
     deliveries::{Deliveries, Failure, Ticket},
     native_producer::{Event, NativeProducer, NativeTopic, Report},
     records::Records,
@@ -163,6 +164,14 @@ impl Limits {
 impl Shared {
     /// What the thread does.
     fn serve(&self) {
+        /// Also where it panics: nobody would be told of anything any more.
+        struct Ends<'s>(&'s Deliveries);
+        impl Drop for Ends<'_> {
+            fn drop(&mut self) {
+                self.0.refuse(&Refusal::Fatal { reason: "its producer's thread has ended".to_owned() });
+            }
+        }
+        let _ends = Ends(&self.deliveries);
         while !self.quits.load(Ordering::Acquire) {
             self.native.poll(IDLE, |event| self.take(event));
             while self.drain() {}
@@ -185,7 +194,7 @@ impl Shared {
                 }
             }
             Event::Log(level, place, line) => {
-                self.native.client().context().log(as_level(level), &place, &line)
+                self.native.client().context().log(as_level(level), &place, &line);
             }
         }
     }

@@ -18,6 +18,10 @@ use std::sync::Arc;
 /// large message is felt for ever.
 const KEPT_BYTES: usize = 1 << 20;
 
+/// How many topics stay known when the records are gone. Fewer, and each message counts its topics' holders; more, and
+/// topics that nobody has any more are kept.
+const KEPT_TOPICS: usize = 16;
+
 /// Records for the topics of one producer.
 #[derive(Default)]
 pub(super) struct Records {
@@ -145,6 +149,9 @@ impl Records {
         self.bytes.clear();
         self.spans.clear();
         self.headers.clear();
+        if self.topics.len() > KEPT_TOPICS {
+            self.topics.clear();
+        }
         self.bytes.shrink_to(KEPT_BYTES);
         self.spans.shrink_to(KEPT_BYTES / size_of::<Span>());
         self.headers.shrink_to(KEPT_BYTES / size_of::<Lengths>());

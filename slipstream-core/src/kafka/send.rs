@@ -7,8 +7,8 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Topic<K, V> {
     ///
     /// In a handler, and in what it awaits, the record becomes part of the message: it is written at once, leaves when
     /// the message is published, and never if it is not. The call does not wait then. Elsewhere, in a task that a
-    /// handler has spawned for example, it is sent at once, and the call waits until it is acknowledged; to send many,
-    /// await them together, since each waits for a round trip.
+    /// handler has spawned for example, it is given to the producer at once, and the call waits until it is acknowledged;
+    /// to send many, await them together, since each waits for the linger (`linger.ms`) and a round trip.
     ///
     /// ```
     /// use slipstream_core::kafka::Kafka;

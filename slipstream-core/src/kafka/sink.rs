@@ -177,15 +177,9 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> TopicConfig<K, V> {
 }
 
 impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Topic<K, V> {
-    /// Looks whether the cluster has the topic, and connects its producer, before messages are sent to it.
-    ///
-    /// # Errors
-    /// [`TopicError`] when it has not, when no broker answers within 30 s, or when they refuse the login.
-    ///
-    /// # Cancel safety
-    /// Nothing is lost when it is dropped.
-    #[allow(dead_code, reason = "flows call it when their sinks are opened")]
-    pub(crate) async fn open_as_sink(&self) -> Result<(), TopicError> {
+    /// Looks whether the cluster has the topic, and connects its producer, before messages are sent to it. Nothing is
+    /// lost when the future is dropped.
+    pub(super) async fn open_as_sink(&self) -> Result<(), TopicError> {
         if !self.config.is_dry_run {
             self.config.open_outlet().await?;
         }
@@ -196,6 +190,10 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Topic<K, V> {
 impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Sink<(K, V)> for Topic<K, V> {
     const WAITS: bool = false;
 
+    async fn open(&self) -> Result<(), BoxError> {
+        Ok(self.open_as_sink().await?)
+    }
+
     fn stage(&self, output: &(K, V)) -> Result<(), BoxError> {
         Ok(self.config.stage(&output.into())?)
     }
@@ -203,6 +201,10 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Sink<(K, V)> for Topic<
 
 impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Sink<Record<K, V>> for Topic<K, V> {
     const WAITS: bool = false;
+
+    async fn open(&self) -> Result<(), BoxError> {
+        Ok(self.open_as_sink().await?)
+    }
 
     fn stage(&self, output: &Record<K, V>) -> Result<(), BoxError> {
         Ok(self.config.stage(&output.into())?)

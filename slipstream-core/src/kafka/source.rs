@@ -64,12 +64,12 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> AsyncIterable for Topic
 
     fn identity(&self) -> Option<SourceName> {
         let TopicConfig { kafka, group, is_broadcast, name, .. } = &*self.config;
-        let id = kafka.id();
+        let servers = kafka.bootstrap_servers();
         Some(match group {
-            _ if *is_broadcast => format!("kafka:{id}//{name}"),
-            Some(group) => format!("kafka:{id}/{group}/{name}"),
-            // The flow's own, whose name is not known here: no group's name is empty, and a topic's has no `/`.
-            None => format!("kafka:{id}/{name}"),
+            _ if *is_broadcast => format!("topic {name} at {servers}, all of it"),
+            Some(group) => format!("topic {name} at {servers}, group {group}"),
+            // The flow's own, whose name is not known here.
+            None => format!("topic {name} at {servers}"),
         })
     }
 
@@ -185,7 +185,7 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> AnySeekable for TopicSo
 impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Opens<Encoded<K, V>> for TopicSource<K, V> {
     fn open(&self, _: Positions, joined: Option<Joined>) -> Box<dyn Feed<Encoded<K, V>>> {
         match (self.joined(), joined) {
-            (Some((member, slot)), Some(Joined { standing, .. })) => {
+            (Some((member, slot)), Some(Joined { standing })) => {
                 slot.stands(Some(standing));
                 Box::new(TopicFeed::new(member, slot, Arc::clone(&self.topic.config.codecs)))
             }

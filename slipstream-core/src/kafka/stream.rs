@@ -39,16 +39,16 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Topic<K, V> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn stream(&self) -> impl Stream<Item = Result<Message<K, V>, TopicError>> + Send + 'static {
+    pub fn stream(&self) -> impl Stream<Item = Result<Message<K, V>, TopicError>> + Send + Unpin + 'static {
         self.encoded().map(|item| item?.message())
     }
 
     /// The same, not yet decoded.
     pub(super) fn encoded(
         &self,
-    ) -> impl Stream<Item = Result<Encoded<K, V>, TopicError>> + Send + 'static + use<K, V> {
+    ) -> impl Stream<Item = Result<Encoded<K, V>, TopicError>> + Send + Unpin + 'static + use<K, V> {
         let topic = self.alone();
-        stream::try_unfold(Reads::Not(topic), |reads| async move {
+        let chunks = stream::try_unfold(Reads::Not(topic), |reads| async move {
             let (mut feed, mut chunk) = match reads {
                 Reads::Not(topic) => (open(&topic).await?, Chunk::new()),
                 Reads::Is(feed, chunk) => (feed, chunk),
@@ -57,8 +57,9 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Topic<K, V> {
             chunk.positions.clear();
             let items: Vec<_> = chunk.items.drain(..).map(Ok).collect();
             Ok::<_, TopicError>((!items.is_empty()).then(|| (stream::iter(items), Reads::Is(feed, chunk))))
-        })
-        .try_flatten()
+        });
+        // Boxed once, so that it need not be pinned to be read.
+        chunks.try_flatten().boxed()
     }
 }
 

@@ -1,4 +1,10 @@
 //! A topic: a source of messages and a sink of records, with its codecs and how it is read.
+//!
+//! ```text
+//! kafka.topic("weather") ─ .json() ─▶ Topic ─ .start(…), .group(…) ─▶ another Topic
+//! ```
+//!
+//! Invariants: a topic that is read in another way is another source; clones are the same one.
 use super::{Kafka, Offset, SettingError, Settings, sink::Outlet, source::Reading};
 use crate::{
     codec::{Codec, Json, KeyCodec, MessagePack, Raw, Text},
@@ -11,8 +17,52 @@ use std::{
     sync::{Arc, RwLock},
 };
 
-/// A topic of a [`Kafka`] cluster: a source of messages with keys `K` and values `V`, and a sink for
-/// pairs `(K, V)`. Clones are the same source.
+/// A topic of a [`Kafka`] cluster: a source of messages with keys `K` and values `V`, and a sink for pairs `(K, V)`
+/// and for [records](super::Record). Clones are the same source.
+///
+/// ```
+/// use futures::TryStreamExt;
+/// use slipstream_core::{
+///     Flow, iter,
+///     kafka::{Kafka, Offset},
+///     source,
+/// };
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> slipstream_core::Result<()> {
+/// let kafka = Kafka::in_process()?;
+/// kafka.create_topic("squares", 4).await?;
+/// let squares = kafka.topic::<String, i32>("squares").json();
+///
+/// let numbers = iter(1..=3);
+/// let square = source(&numbers).handle(|n| Some((n.to_string(), n * n))).sink(&squares);
+/// Flow::new().with(square).run(()).await?;
+///
+/// let mut read: Vec<i32> =
+///     squares.until(Offset::End).stream().map_ok(|message| message.value).try_collect().await?;
+/// read.sort();
+/// assert_eq!(read, [1, 4, 9]);
+/// # Ok(()) }
+/// ```
+///
+/// **As a sink** it takes each output into the message in hand: it is written by the codecs at once, so that what
+/// cannot be written is the handler's error, and it leaves when the message is published, or never. Each commit waits
+/// until all that left before it is acknowledged. After a crash the messages since the last commit come again, and
+/// their outputs with them: at least once. Records of one key stay in the order in which they were given out, in the
+/// partition that Java's client chooses for the key; no key (`()`, or `None` of an `Option`) is any partition, and an
+/// empty key is a key. A value `None` of an `Option` is null on the wire.
+///
+/// **By hand** [`send`](Topic::send) sends one record, in a message or outside of one.
+///
+/// The topic has to be there: a flow that begins with a topic which its cluster does not have ends with an error that
+/// names it, unless `allow.auto.create.topics` is `true`.
+///
+/// | setting | here | why |
+/// |---|---|---|
+/// | `enable.idempotence` | `true` | a record sent again after a lost answer is there once, and in order; gives way to `acks`, `retries` and `max.in.flight` that exclude it |
+/// | `linger.ms` | librdkafka's, 5 | a commit sends at once, without it |
+/// | `message.timeout.ms` | librdkafka's, five minutes | a record that is not acknowledged by then fails the flow |
+/// | `queue.buffering.max.messages`, `….kbytes` | librdkafka's, 100,000 and 1 GiB | beyond them no message begins |
+/// | `allow.auto.create.topics` | `false` | a misspelt topic is an error |
 pub struct Topic<K, V> {
     pub(super) config: Arc<TopicConfig<K, V>>,
     pub(super) control: Control,
@@ -44,7 +94,17 @@ pub(super) struct Codecs<K, V> {
     pub(super) value: Box<dyn Codec<V>>,
 }
 
-/// A topic of which it is still to be said how its values are written.
+/// A topic of which it is still to be said how its values are written. Keys are strings or bytes as they are, or `()`
+/// for none, unless [`codecs`](Unformatted::codecs) says otherwise.
+///
+/// ```
+/// use slipstream_core::kafka::Kafka;
+///
+/// let kafka = Kafka::new([("bootstrap.servers", "localhost:9092")])?;
+/// let weather = kafka.topic::<(), f64>("weather").json();
+/// let names = kafka.topic::<String, Option<String>>("names").text();
+/// # Ok::<(), slipstream_core::BoxError>(())
+/// ```
 #[must_use = "say how values are written: `.json()`, `.message_pack()`, `.text()`, `.raw()`, `.codec(…)`"]
 pub struct Unformatted<K, V> {
     kafka: Kafka,
@@ -56,7 +116,9 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Unformatted<K, V> {
     pub(super) fn new(kafka: Kafka, name: &str) -> Self {
         Unformatted { kafka, name: Arc::from(name), types: PhantomData }
     }
-    /// Values are JSON.
+    /// Values are [JSON](Json): what serde can write and read. `None` of an `Option` is null on the wire, not the
+    /// text `null`.
+    #[must_use]
     pub fn json(self) -> Topic<K, V>
     where
         KeyCodec: Codec<K>,
@@ -64,7 +126,8 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Unformatted<K, V> {
     {
         self.codec(Json)
     }
-    /// Values are MessagePack, with named fields.
+    /// Values are [MessagePack], with named fields.
+    #[must_use]
     pub fn message_pack(self) -> Topic<K, V>
     where
         KeyCodec: Codec<K>,
@@ -72,7 +135,8 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Unformatted<K, V> {
     {
         self.codec(MessagePack)
     }
-    /// Values are text as it is.
+    /// Values are [text](Text) as it is: `String` and the like.
+    #[must_use]
     pub fn text(self) -> Topic<K, V>
     where
         KeyCodec: Codec<K>,
@@ -80,7 +144,8 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Unformatted<K, V> {
     {
         self.codec(Text)
     }
-    /// Values are bytes as they are.
+    /// Values are [bytes](Raw) as they are: `Vec<u8>` and the like.
+    #[must_use]
     pub fn raw(self) -> Topic<K, V>
     where
         KeyCodec: Codec<K>,
@@ -88,14 +153,24 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Unformatted<K, V> {
     {
         self.codec(Raw)
     }
-    /// Values are written by this codec.
+    /// Values are written and read by this codec, which may be one of your own: see [`Codec`].
+    #[must_use]
     pub fn codec(self, value: impl Codec<V>) -> Topic<K, V>
     where
         KeyCodec: Codec<K>,
     {
         self.codecs(KeyCodec, value)
     }
-    /// Keys and values are written by these codecs.
+    /// Keys and values are written and read by these codecs.
+    ///
+    /// ```
+    /// use slipstream_core::{codec::Json, kafka::Kafka};
+    ///
+    /// let kafka = Kafka::new([("bootstrap.servers", "localhost:9092")])?;
+    /// let pairs = kafka.topic::<(u32, u32), f64>("pairs").codecs(Json, Json);
+    /// # Ok::<(), slipstream_core::BoxError>(())
+    /// ```
+    #[must_use]
     pub fn codecs(self, key: impl Codec<K>, value: impl Codec<V>) -> Topic<K, V> {
         let Unformatted { kafka, name, .. } = self;
         let settings = kafka.settings().clone();
@@ -118,7 +193,15 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Unformatted<K, V> {
 }
 
 impl<K, V> Topic<K, V> {
-    /// Settings of this topic alone, over those of its cluster.
+    /// Settings of this topic alone, over those of its cluster. Topics with the same settings share a producer.
+    ///
+    /// ```
+    /// use slipstream_core::kafka::Kafka;
+    ///
+    /// let kafka = Kafka::new([("bootstrap.servers", "localhost:9092"), ("linger.ms", "5")])?;
+    /// let patient = kafka.topic::<(), f64>("weather").json().settings([("linger.ms", "100")])?;
+    /// # Ok::<(), slipstream_core::BoxError>(())
+    /// ```
     ///
     /// # Errors
     /// [`SettingError`] for the first that cannot be taken.
@@ -132,7 +215,15 @@ impl<K, V> Topic<K, V> {
             config.settings = settings.over(&all);
         }))
     }
-    /// Where to begin when there is no stored position; [`Offset::Beginning`] without it.
+    /// Where to begin when there is no stored position; [`Offset::Beginning`] without it. A number is that message.
+    ///
+    /// ```
+    /// use slipstream_core::kafka::{Kafka, Offset};
+    ///
+    /// let kafka = Kafka::new([("bootstrap.servers", "localhost:9092")])?;
+    /// let news = kafka.topic::<(), String>("news").text().start(Offset::End).start_partition(3, 50);
+    /// # Ok::<(), slipstream_core::BoxError>(())
+    /// ```
     #[must_use]
     pub fn start(self, start: impl Into<Offset>) -> Self {
         self.with(|config| config.start = start.into())
@@ -144,12 +235,21 @@ impl<K, V> Topic<K, V> {
             config.starts.insert(partition, start.into());
         })
     }
-    /// Where the source ends: each partition at this place as it is when the flow starts.
+    /// Where the source ends: each partition at this place as it is when the flow starts. Without it there is no end.
+    ///
+    /// ```
+    /// use slipstream_core::kafka::{Kafka, Offset};
+    ///
+    /// let kafka = Kafka::new([("bootstrap.servers", "localhost:9092")])?;
+    /// let all_there_is = kafka.topic::<(), String>("news").text().until(Offset::End);
+    /// # Ok::<(), slipstream_core::BoxError>(())
+    /// ```
     #[must_use]
     pub fn until(self, end: impl Into<Offset>) -> Self {
         self.with(|config| config.until = Some(end.into()))
     }
-    /// The consumer group; without it the flow's name.
+    /// The consumer group, whose members share the partitions; without it the flow's name. It takes back
+    /// [`broadcast`](Topic::broadcast).
     #[must_use]
     pub fn group(self, group: impl AsRef<str>) -> Self {
         self.with(|config| {
@@ -157,7 +257,8 @@ impl<K, V> Topic<K, V> {
             config.is_broadcast = false;
         })
     }
-    /// Each process reads all partitions, without a group; positions are in the store.
+    /// Each process reads all partitions, without a group; positions are in the store. For the small side of a join.
+    /// It takes back [`group`](Topic::group).
     #[must_use]
     pub fn broadcast(self) -> Self {
         self.with(|config| {
@@ -165,12 +266,24 @@ impl<K, V> Topic<K, V> {
             config.is_broadcast = true;
         })
     }
-    /// How many partitions may be handled at the same time.
+    /// How many partitions may be handled at the same time; one without it. Messages of one partition are handled one
+    /// after the other.
     #[must_use]
     pub fn concurrency(self, partitions: usize) -> Self {
         self.with(|config| config.concurrency = partitions.max(1))
     }
-    /// As a sink it sends nothing, and logs what it would send.
+    /// As a sink it sends nothing: records are written, so that one which cannot be written is an error, and logged at
+    /// the level `DEBUG`, where their handler gives them out. Needs no broker.
+    ///
+    /// ```
+    /// use slipstream_core::kafka::Kafka;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> slipstream_core::Result<()> {
+    /// let kafka = Kafka::new([("bootstrap.servers", "nowhere:9092")])?;
+    /// let weather = kafka.topic::<(), f64>("weather").json().dry_run();
+    /// weather.send((), 72.5).await?;
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn dry_run(self) -> Self {
         self.with(|config| config.is_dry_run = true)

@@ -55,7 +55,7 @@ use std::{
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a sink for `{T}`",
     label = "cannot take `{T}`",
-    note = "a `Cache<K, V>` takes pairs: return `(key, value)`; `print` takes what is `Debug`",
+    note = "a `Cache<K, V>` and a `Topic<K, V>` take pairs: return `(key, value)`, with the key `()` where there is none; `print` takes what is `Debug`",
     note = "a function `fn(&T)` is a sink if it returns `()` or `Result<()>`; of an `async fn(T)` make one with `sink_async(…)`, for outputs that are `Clone`"
 )]
 pub trait Sink<T>: Clone + Send + Sync + 'static {

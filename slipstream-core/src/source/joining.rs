@@ -96,6 +96,5 @@ pub(crate) trait Standing: Send + Sync {
 /// A source that is opened as a member of a group.
 #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
 pub(crate) struct Joined {
-    pub(crate) flow: Arc<Joining>,
     pub(crate) standing: Arc<dyn Standing>,
 }

@@ -119,7 +119,7 @@ impl Poller {
             let mut leaving = Vec::new();
             self.commands(&mut leaving);
             if !leaving.is_empty() {
-                self.shared.commit_due(Instant::now() + LAST_COMMIT);
+                self.last_commit();
                 // Whoever asks from now on is told that it is closed.
                 self.close();
                 leaving.into_iter().for_each(|reply| drop(reply.send(Ok(()))));
@@ -137,6 +137,22 @@ impl Poller {
             self.look();
             let wait = if self.describing.is_empty() { TURN } else { SOON };
             thread::park_timeout(self.seek_again.map_or(wait, |again| again.min(wait)));
+        }
+    }
+
+    /// While partitions are being dealt out the group takes no offsets. That goes on only while the consumer is
+    /// polled, and then they are told again.
+    fn last_commit(&self) {
+        const AGAIN: Duration = Duration::from_millis(20);
+        let deadline = Instant::now() + LAST_COMMIT;
+        loop {
+            self.shared.commit_due(deadline);
+            let has_all = self.shared.key.group.is_none() || self.shared.due().is_empty();
+            if has_all || self.shared.has_failed() || Instant::now() >= deadline {
+                return;
+            }
+            thread::park_timeout(AGAIN);
+            self.poll();
         }
     }
 
@@ -169,8 +185,9 @@ impl Poller {
     }
 
     fn commands(&mut self, leaving: &mut Vec<Reply<()>>) {
-        let commands =
-            std::mem::take(&mut *self.shared.commands.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut waiting = self.shared.commands.lock().unwrap_or_else(PoisonError::into_inner);
+        let commands = waiting.as_mut().map(std::mem::take).unwrap_or_default();
+        drop(waiting);
         for command in commands {
             match command {
                 Command::Describe { topic, since, within, reply } => {
@@ -413,7 +430,8 @@ impl Poller {
         }
         *shared.committing() = Committing::default();
         drop(consumer);
-        let closed = std::mem::take(&mut *shared.commands.lock().unwrap_or_else(PoisonError::into_inner));
+        // Whoever asks from now on hears at once that there is nobody.
+        let closed = shared.commands.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(closed);
     }
 }

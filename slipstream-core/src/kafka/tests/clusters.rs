@@ -1,7 +1,13 @@
 //! Handles on clusters, and what they say of their brokers.
-use crate::kafka::{Connection, Kafka, SettingError, TopicError, connect::Refusal};
+use crate::{
+    kafka::{Connection, Kafka, SettingError, TopicError, connect::Refusal},
+    outgoing::Outgoing,
+};
 use rdkafka::error::RDKafkaErrorCode;
-use std::{sync::atomic::AtomicBool, time::Duration};
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
 #[test]
 fn a_handle_without_brokers_is_an_error() {
@@ -84,4 +90,33 @@ async fn idempotence_gives_way_to_settings_that_exclude_it() {
         assert_eq!(native.get("enable.idempotence").unwrap(), is_idempotent.to_string(), "{name} {value}");
         kafka.producer(kafka.settings()).unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_login_that_is_refused_is_told_at_once_by_all_that_connect() {
+    let cluster = Kafka::in_process().unwrap();
+    let kafka = Kafka::new([
+        ("bootstrap.servers", cluster.bootstrap_servers()),
+        ("security.protocol", "sasl_plaintext"),
+        ("sasl.mechanism", "PLAIN"),
+        ("sasl.username", "anna"),
+        ("sasl.password", "wrong"),
+    ])
+    .unwrap();
+    let topic = kafka.topic::<(), String>("weather").text();
+    let expected = format!("the brokers at `{}` refuse the login: ", cluster.bootstrap_servers());
+    for error in [
+        kafka.create_topic("weather", 1).await.unwrap_err(),
+        topic.open_as_sink().await.unwrap_err(),
+        topic.send((), "rain".into()).await.unwrap_err(),
+    ] {
+        assert!(error.to_string().starts_with(&expected), "{error}");
+    }
+    // A message that is sent all the same.
+    let mut outgoing = Outgoing::default();
+    topic.config.put(&(&((), "rain".to_owned())).into(), &mut outgoing).unwrap();
+    let mut outboxes = Vec::new();
+    outgoing.hand_over(|outbox| outboxes.push(Arc::clone(outbox)));
+    let error = outboxes[0].flush().await.unwrap_err();
+    assert!(error.to_string().starts_with(&expected), "{error}");
 }

@@ -1,15 +1,16 @@
 //! A flow that reads topics, as little of one as they need: what it publishes is told to it by the test.
 use crate::{
-    BoxError, Message, Timestamp,
+    BoxError, Message,
     kafka::{Encoded, Kafka, Topic, TopicError, source},
     position::Positions,
-    source::{AnySeekable, Chunk, Control, Feed, Joined, Joining, Judged, Mark, Seeks, Standing},
+    source::{AnySeekable, Chunk, Feed, Joined, Joining, Judged, Mark, Seeks, Standing},
 };
 use futures::FutureExt;
 use rdkafka::{
     ClientConfig, Offset, TopicPartitionList,
     consumer::{BaseConsumer, Consumer},
     producer::{BaseProducer, BaseRecord, Producer},
+    types::{RDKafkaApiKey, RDKafkaRespErr},
 };
 use std::{
     collections::BTreeMap,
@@ -41,7 +42,6 @@ pub(super) struct FakeFlow {
 
 struct Stands {
     flow: Arc<FakeFlow>,
-    control: Control,
     published: Mutex<Positions>,
 }
 
@@ -96,7 +96,6 @@ impl FakeFlow {
             let name = source.join(&self.joining).await?.unwrap();
             let stands = Arc::new(Stands {
                 flow: Arc::clone(self),
-                control: topic.control.clone(),
                 published: Mutex::new(stored.iter().copied().collect()),
             });
             self.sources.lock().unwrap().push((Arc::clone(&source), Arc::clone(&stands)));
@@ -108,12 +107,17 @@ impl FakeFlow {
                 Arc::new(move || of.published.lock().unwrap().clone());
             topic.control.link(&link);
             let standing = Arc::clone(&stands) as Arc<dyn Standing>;
-            let joined = Joined { flow: Arc::clone(&self.joining), standing };
+            let joined = Joined { standing };
             let feed = seeks.open(Positions::default(), Some(joined));
             let flow = Arc::clone(self);
             Reader { flow, topic, name, source, stands, feed, chunk: Chunk::new(), _link: link }
         });
         Ok((readers.collect(), ()))
+    }
+
+    /// Has its sources no more, which have it.
+    pub(super) fn forget(&self) {
+        self.sources.lock().unwrap().clear();
     }
 
     fn note(&self, line: impl Into<String>) {
@@ -242,6 +246,17 @@ impl Reader {
         all
     }
 
+    /// An item of the last chunk once more.
+    pub(super) fn again(&mut self, at: usize) -> Option<Encoded<String, String>> {
+        self.feed.again(at).map(|again| again.unwrap_or_else(|fault| panic!("{:?}", fault.cause)))
+    }
+
+    /// What tells its member from others.
+    pub(super) fn members(&self) -> usize {
+        let (member, _) = self.topic.reading.now().unwrap();
+        Arc::as_ptr(&member).addr()
+    }
+
     /// The partitions that are its process's.
     pub(super) fn assigned(&self) -> Vec<i32> {
         let (_, slot) = self.topic.reading.now().unwrap();
@@ -341,6 +356,8 @@ pub(super) async fn join_within(topic: &Topic<String, String>, within: Duration)
     source::join(topic, &joining, within).await.map(drop).unwrap_err()
 }
 
-pub(super) fn millis(millis: i64) -> Option<Timestamp> {
-    Timestamp::from_millis(millis)
+/// The next heartbeat is answered as to a member that the group has lost.
+pub(super) fn lose_member(kafka: &Kafka) {
+    let lost = RDKafkaRespErr::RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID;
+    kafka.mock().unwrap().request_errors(RDKafkaApiKey::Heartbeat, &[lost]);
 }

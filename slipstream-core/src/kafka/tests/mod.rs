@@ -1,8 +1,10 @@
 mod clusters;
 mod fake;
+mod groups;
 mod partitions;
 mod producing;
 mod read_back;
 mod reading;
 mod sending;
 mod settings;
+mod steering;

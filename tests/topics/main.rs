@@ -1,0 +1,4 @@
+//! Flows over topics, on clusters inside of this process: what users see of them from end to end.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
+mod handling;
+mod positions;
