@@ -138,13 +138,17 @@ async fn an_output_that_cannot_be_delivered_ends_the_flow_and_moves_no_position(
     let from = Log::of_numbers(servers, "late", 10).await;
     let to = Log::new(&cluster.servers, "late", 1).await;
     let sink = topic_with(&to, &[("message.timeout.ms", "2000")]);
-    sink.send((), "first".to_owned()).await?;
+    let group = Group::new(servers, &from.name);
+    let store = Store::in_memory()?;
+    let running = Running::new(copying(&topic(&from), &sink).named(&from.name).store(&store));
+    becomes(|| group.offsets(&from).get(&0).copied(), Some(10)).await;
     cluster.freeze();
-    let ended = ends(copying(&topic(&from), &sink).named(&from.name).store(&Store::in_memory()?)).await;
+    from.numbers(0, 10..20);
+    let ended = running.ends().await;
     cluster.thaw();
     let error = ended.expect_err("it ended well");
     assert!(chain(&*error).contains(&to.name), "{}", chain(&*error));
-    assert!(!Group::new(servers, &from.name).offsets(&from).values().any(|next| *next > 0));
+    assert_eq!(group.offsets(&from), BTreeMap::from([(0, 10)]));
     Ok(())
 }
 
