@@ -42,7 +42,7 @@ use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use twin::{
     Twins,
-    long::{Took, took},
+    clock::{Took, took},
 };
 
 type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;

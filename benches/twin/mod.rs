@@ -7,10 +7,12 @@
 //! ```
 //!
 //! `cargo bench` measures, `cargo bench -- NAME` what has NAME in its name, `cargo bench -- --quick`
-//! in fewer rounds. Without `--bench`, which `cargo test` does not pass, or with `--test`, each runs
-//! once over next to nothing, to show that it runs.
+//! in fewer rounds; of a long case `--way=ours`, or the name of a twin, runs that alone, for a profiler.
+//! Without `--bench`, which `cargo test` does not pass, or with `--test`, each runs once over next to
+//! nothing, to show that it runs.
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 #![allow(dead_code, reason = "no benchmark uses all of it")]
+pub(crate) mod clock;
 pub(crate) mod long;
 
 use std::time::{Duration, Instant};
@@ -28,6 +30,7 @@ enum Effort {
 pub(crate) struct Twins {
     effort: Effort,
     filters: Vec<String>,
+    way: Option<String>,
     headed: bool,
 }
 
@@ -41,7 +44,8 @@ impl Twins {
             () => Effort::Full,
         };
         let filters = arguments.iter().filter(|argument| !argument.starts_with('-')).cloned().collect();
-        Twins { effort, filters, headed: false }
+        let way = arguments.iter().find_map(|argument| Some(argument.strip_prefix("--way=")?.to_owned()));
+        Twins { effort, filters, way, headed: false }
     }
 
     /// Whether what has this name is to be measured.

@@ -1,6 +1,7 @@
 mod clusters;
 mod fake;
 mod groups;
+mod headers;
 mod partitions;
 mod producing;
 mod read_back;
