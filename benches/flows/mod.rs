@@ -12,7 +12,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::runtime::Runtime;
 
 /// Runs on the worker.
-fn run<C: Send + Sync + 'static>(runtime: &Runtime, flow: Flow<C>, context: impl IntoContext<C>) -> Result<()> {
+fn run<C: Send + Sync + 'static>(
+    runtime: &Runtime,
+    flow: Flow<C>,
+    context: impl IntoContext<C>,
+) -> Result<()> {
     let running = flow.commit_every(COMMIT_EVERY).run(context);
     Ok(runtime.block_on(runtime.spawn(running))??)
 }

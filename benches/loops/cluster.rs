@@ -46,7 +46,8 @@ impl Cluster {
     /// The one that `--bootstrap-servers=HOST:PORT` names, or the environment's `KAFKA_1`.
     pub(crate) fn given() -> Option<Self> {
         let mut arguments = std::env::args();
-        let named = arguments.find_map(|argument| Some(argument.strip_prefix("--bootstrap-servers=")?.to_owned()));
+        let named =
+            arguments.find_map(|argument| Some(argument.strip_prefix("--bootstrap-servers=")?.to_owned()));
         let servers = named.or_else(|| std::env::var("KAFKA_1").ok())?;
         Some(Cluster { servers, mock: None, names: AtomicU64::new(0) })
     }

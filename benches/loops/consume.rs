@@ -1,5 +1,10 @@
 //! Reading a topic to its end, in three ways.
-use super::{Result, cluster::Filled, meter::Meter, native::{Lent, Queue}};
+use super::{
+    Result,
+    cluster::Filled,
+    meter::Meter,
+    native::{Lent, Queue},
+};
 use crate::twin::clock::Took;
 use futures::StreamExt;
 use rdkafka::{

@@ -49,7 +49,11 @@ fn json(value: &impl Serialize, bytes: &mut Vec<u8>) {
 }
 
 pub(crate) fn update(n: u64, bytes: &mut Vec<u8>) {
-    let update = Update { time: BEGIN + n as i64 * STEP, celsius: (n % 400) as f64 / 10.0, wind: (n % 90) as f64 / 4.0 };
+    let update = Update {
+        time: BEGIN + n as i64 * STEP,
+        celsius: (n % 400) as f64 / 10.0,
+        wind: (n % 90) as f64 / 4.0,
+    };
     json(&update, bytes);
 }
 

@@ -187,9 +187,7 @@ pub(crate) fn count_in_memory(filled: &Filled) -> Result<Took> {
         let purchase: Purchase = serde_json::from_slice(message.payload)?;
         let (count, is_changed) = match counts.all.entry(purchase.user) {
             Entry::Occupied(held) => held.into_mut(),
-            Entry::Vacant(place) => {
-                place.insert((counts.rows.below(&purchase.user)?.unwrap_or(0), false))
-            }
+            Entry::Vacant(place) => place.insert((counts.rows.below(&purchase.user)?.unwrap_or(0), false)),
         };
         *count += 1;
         if !std::mem::replace(is_changed, true) {
@@ -229,7 +227,8 @@ impl Forecast<'_> {
         }
         encode(&time, &mut self.rows.bytes)?;
         self.written.seek_for_prev(&self.rows.bytes);
-        let Some((mut key, value)) = self.written.item().and_then(|(key, value)| Some((key.strip_prefix(&ID)?, value)))
+        let Some((mut key, value)) =
+            self.written.item().and_then(|(key, value)| Some((key.strip_prefix(&ID)?, value)))
         else {
             self.written.status()?;
             return Ok(new.map(|(_, weather)| weather.celsius));

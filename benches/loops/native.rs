@@ -57,7 +57,9 @@ impl<'c> Queue<'c> {
         // SAFETY: the client is there for as long as this borrows its consumer.
         let queue = unsafe { rd_kafka_queue_new(consumer.client().native_ptr()) };
         // SAFETY: the queue is open; the thread's handle stays in its box until the call-back is taken back.
-        unsafe { rd_kafka_queue_cb_event_enable(queue, Some(wake), ptr::from_ref(&*owner).cast_mut().cast()) };
+        unsafe {
+            rd_kafka_queue_cb_event_enable(queue, Some(wake), ptr::from_ref(&*owner).cast_mut().cast())
+        };
         Queue { queue, batch: vec![ptr::null_mut(); AT_ONCE], owner, consumer: PhantomData }
     }
 
@@ -65,8 +67,9 @@ impl<'c> Queue<'c> {
     pub(crate) fn forward(&self, consumer: &'c BaseConsumer, topic: &str, partition: i32) -> Result<()> {
         let topic = CString::new(topic)?;
         // SAFETY: the client is there, and copies the name.
-        let from =
-            unsafe { rd_kafka_queue_get_partition(consumer.client().native_ptr(), topic.as_ptr(), partition) };
+        let from = unsafe {
+            rd_kafka_queue_get_partition(consumer.client().native_ptr(), topic.as_ptr(), partition)
+        };
         if from.is_null() {
             return Err("there is no such partition".into());
         }
@@ -80,9 +83,8 @@ impl<'c> Queue<'c> {
     /// Gives what there is to `each`, in order; how much it was, the ends of partitions included.
     pub(crate) fn drain(&mut self, mut each: impl FnMut(Lent<'_>) -> Result<()>) -> Result<usize> {
         // SAFETY: the batch has room for as many pointers.
-        let taken = unsafe {
-            rd_kafka_consume_batch_queue(self.queue, 0, self.batch.as_mut_ptr(), self.batch.len())
-        };
+        let taken =
+            unsafe { rd_kafka_consume_batch_queue(self.queue, 0, self.batch.as_mut_ptr(), self.batch.len()) };
         let taken = usize::try_from(taken)?;
         let mut answer = Ok(taken);
         for &message in self.batch.iter().take(taken) {

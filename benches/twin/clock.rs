@@ -58,8 +58,8 @@ fn processor() -> Duration {
 /// What the threads of mock clusters have had of them.
 fn clusters() -> Duration {
     let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten().map(|thread| thread.path());
-    let of_clusters =
-        threads.filter(|thread| fs::read_to_string(thread.join("comm")).is_ok_and(|name| name == "rdk:mock\n"));
+    let of_clusters = threads
+        .filter(|thread| fs::read_to_string(thread.join("comm")).is_ok_and(|name| name == "rdk:mock\n"));
     let nanos = of_clusters.filter_map(|thread| {
         let times = fs::read_to_string(thread.join("schedstat")).ok()?;
         times.split_whitespace().next()?.parse::<u64>().ok()

@@ -118,8 +118,13 @@ async fn while_the_sinks_broker_is_frozen_no_position_moves_and_after_it_is_kill
         from.numbers(0, 100..200);
         let moved = comes(A_WHILE, || (group.offsets(&from)[&0] > 100).then_some(())).await;
         assert!(moved.is_none() && store.epoch() == epoch, "{:?}", group.offsets(&from));
-        cluster.kill();
-        cluster.restart();
+        if with_store {
+            cluster.thaw();
+        } else {
+            // A message that was on its way may be there twice.
+            cluster.kill();
+            cluster.restart();
+        }
         comes(2 * SOON, || (group.offsets(&from)[&0] == 200).then_some(())).await;
         running.stops().await?;
         assert_eq!(group.offsets(&from), BTreeMap::from([(0, 200)]));

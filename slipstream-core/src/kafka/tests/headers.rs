@@ -36,9 +36,9 @@ async fn read_as_sent(compression: &str, batch: &str) {
     let producer: BaseProducer = config.create().unwrap();
     let records = records();
     for (key, value, headers) in &records {
-        let native = headers.iter().fold(OwnedHeaders::new(), |all, (key, value)| {
-            all.insert(Header { key, value: Some(value) })
-        });
+        let native = headers
+            .iter()
+            .fold(OwnedHeaders::new(), |all, (key, value)| all.insert(Header { key, value: Some(value) }));
         let mut record = BaseRecord::<[u8], [u8]>::to("headers").headers(native);
         record.key = key.as_deref();
         record.payload = value.as_deref();
@@ -47,7 +47,8 @@ async fn read_as_sent(compression: &str, batch: &str) {
     producer.flush(Duration::from_secs(60)).unwrap();
     let topic = kafka.topic::<Bytes, Bytes>("headers").raw().until(Offset::End);
     let read: Vec<Message<Bytes, Bytes>> = topic.stream().try_collect().await.unwrap();
-    let read: Vec<_> = read.into_iter().map(|message| (message.key, message.value, message.headers)).collect();
+    let read: Vec<_> =
+        read.into_iter().map(|message| (message.key, message.value, message.headers)).collect();
     let wrong = read.iter().zip(&records).find(|(read, sent)| read != sent);
     assert_eq!((wrong, read.len()), (None, records.len()), "with {compression} and batches of {batch}");
 }
