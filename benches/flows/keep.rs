@@ -4,7 +4,7 @@ use crate::{
     loops::{
         Result,
         cluster::Filled,
-        data::{Joined, Order, Purchase, Update, Weather, user},
+        data::{Joined, Now, Order, Purchase, Update, Weather, user},
         meter::Meter,
     },
     twin::clock::Took,
@@ -70,20 +70,22 @@ struct Shop {
     orders: Topic<(), Order>,
     weather: Cache<Timestamp, Weather>,
     joined: Topic<(), Joined>,
+    now: Now,
     meter: Meter,
 }
 
 #[handle(app.updates, sink = app.weather)]
 fn updated(app: &Shop, update: Update) -> (Timestamp, Weather) {
     app.meter.message();
+    app.now.updated(update.time);
     (Timestamp::from_micros(update.time), Weather { celsius: update.celsius, wind: update.wind })
 }
 
 #[handle(app.orders, sink = app.joined)]
 fn ordered(app: &Shop, order: Order) -> slipstream::Result<Option<((), Joined)>> {
     app.meter.message();
-    let Order { time, order, count } = order;
-    let held = app.weather.as_of(&Timestamp::from_micros(time))?;
+    let Order { order, count, .. } = order;
+    let held = app.weather.as_of(&Timestamp::from_micros(app.now.asked(order)))?;
     Ok(held.map(|(_, weather)| ((), Joined { order, count, celsius: weather.celsius })))
 }
 
@@ -96,6 +98,7 @@ pub(crate) fn join(runtime: &Runtime, updates: &Filled, orders: &Filled, out: &s
         orders: whole!(orders, json),
         weather: store.cache("weather")?,
         joined: kafka(&updates.servers)?.topic(out).json(),
+        now: Now::default(),
         meter: Meter::new(updates.count + orders.count),
     });
     run(runtime, flow![updated, ordered].store(&store), Arc::clone(&shop))?;

@@ -1,5 +1,6 @@
 //! What the topics hold that are decoded: JSON of about 50 bytes.
 use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicI64, Ordering};
 
 /// Weather at a time, in microseconds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -57,10 +58,23 @@ pub(crate) fn update(n: u64, bytes: &mut Vec<u8>) {
     json(&update, bytes);
 }
 
-/// Between two of the updates that came with it or shortly before.
 pub(crate) fn order(n: u64, bytes: &mut Vec<u8>) {
-    let at = n.saturating_sub(n % 16) as i64;
-    json(&Order { time: BEGIN + at * STEP + STEP / 2, order: n, count: (n % 9) as u32 }, bytes);
+    json(&Order { time: BEGIN + n as i64 * STEP, order: n, count: (n % 9) as u32 }, bytes);
+}
+
+/// How far the updates are. What is ordered asks for a time shortly before that, as it does when both come live:
+/// of two topics that were filled before, one may be read far ahead of the other.
+#[derive(Debug, Default)]
+pub(crate) struct Now(AtomicI64);
+
+impl Now {
+    pub(crate) fn updated(&self, time: i64) {
+        self.0.store(time, Ordering::Relaxed);
+    }
+    /// Between two of the last updates.
+    pub(crate) fn asked(&self, order: u64) -> i64 {
+        self.0.load(Ordering::Relaxed) - (order % 16) as i64 * STEP + STEP / 2
+    }
 }
 
 pub(crate) const USERS: u64 = 100_000;

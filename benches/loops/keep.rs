@@ -4,7 +4,7 @@ use super::{
     COMMIT_EVERY, Result,
     cluster::{Cluster, Filled},
     consume::queue,
-    data::{Joined, Order, Purchase, Update, Weather, user},
+    data::{Joined, Now, Order, Purchase, Update, Weather, user},
     meter::Meter,
     native::{Lent, Queue},
     produce::Producer,
@@ -261,18 +261,20 @@ pub(crate) fn join(cluster: &Cluster, updates: &Filled, orders: &Filled, out: &s
     }
     consumer.assign(&assignment)?;
     let meter = Meter::new(updates.count + orders.count);
+    let now = Now::default();
     let mut keep = |forecast: &mut Forecast<'_>, message: Lent<'_>| {
         let Update { time, celsius, wind } = serde_json::from_slice(message.payload)?;
+        now.updated(time);
         forecast.rows.new.insert(time, Weather { celsius, wind });
         forecast.rows.at(message.partition, message.offset);
         Ok(())
     };
     let mut bytes = Vec::new();
     let mut look_up = |forecast: &mut Forecast<'_>, message: Lent<'_>| {
-        let Order { time, order, count } = serde_json::from_slice(message.payload)?;
+        let Order { order, count, .. } = serde_json::from_slice(message.payload)?;
         // Positions of the second topic after those of the first.
         forecast.rows.at(updates.partitions + message.partition, message.offset);
-        let Some(celsius) = forecast.as_of(time)? else { return Ok(()) };
+        let Some(celsius) = forecast.as_of(now.asked(order))? else { return Ok(()) };
         bytes.clear();
         serde_json::to_writer(&mut bytes, &Joined { order, count, celsius })?;
         producer.send(BaseRecord::<(), _>::to(out).payload(&bytes))
