@@ -18,7 +18,7 @@ fn run<C: Send + Sync + 'static>(
     context: impl IntoContext<C>,
 ) -> Result<()> {
     let running = flow.commit_every(COMMIT_EVERY).run(context);
-    Ok(runtime.block_on(runtime.spawn(running))??)
+    runtime.block_on(runtime.spawn(running))?
 }
 
 fn kafka(servers: &str) -> Result<Kafka> {

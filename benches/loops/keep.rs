@@ -96,11 +96,14 @@ impl Due {
 /// of so many messages the two topics of a join would end together here, and not in a flow.
 const TURN: Duration = Duration::from_millis(1);
 
+/// What is done with each message.
+type Each<'e, R> = &'e mut dyn FnMut(&mut R, Lent<'_>) -> Result<()>;
+
 /// Drains the queues by turns, and calls `commit` when it is due, and at the end.
 fn run<R>(
     consumer: &BaseConsumer,
     meter: &Meter,
-    queues: &mut [(Queue<'_>, &mut dyn FnMut(&mut R, Lent<'_>) -> Result<()>)],
+    queues: &mut [(Queue<'_>, Each<'_, R>)],
     rows: &mut R,
     mut commit: impl FnMut(&mut R) -> Result<()>,
 ) -> Result<()> {

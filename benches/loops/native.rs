@@ -58,7 +58,7 @@ impl<'c> Queue<'c> {
         let queue = unsafe { rd_kafka_queue_new(consumer.client().native_ptr()) };
         // SAFETY: the queue is open; the thread's handle stays in its box until the call-back is taken back.
         unsafe {
-            rd_kafka_queue_cb_event_enable(queue, Some(wake), ptr::from_ref(&*owner).cast_mut().cast())
+            rd_kafka_queue_cb_event_enable(queue, Some(wake), ptr::from_ref(&*owner).cast_mut().cast());
         };
         Queue { queue, batch: vec![ptr::null_mut(); AT_ONCE], owner, consumer: PhantomData }
     }

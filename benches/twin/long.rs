@@ -6,6 +6,9 @@ use std::time::Duration;
 /// Runs once, and says how long what is to be measured of it took.
 pub(crate) type Run<'r, E> = &'r mut dyn FnMut() -> Result<Took, E>;
 
+/// What is printed of how long it took.
+type Column = (&'static str, fn(&Took) -> Duration);
+
 impl Twins {
     /// Runs a long case and several twins of it by turns, each for `count` messages a round, and prints
     /// the processor time of the whole process too.
@@ -35,8 +38,7 @@ impl Twins {
             return Ok(());
         }
         println!("\n{name}: nanoseconds a message, and ours divided by those of a twin; {rounds} rounds.\n");
-        let mut columns: Vec<(&str, fn(&Took) -> Duration)> =
-            vec![("wall", |took| took.wall), ("processor", |took| took.processor)];
+        let mut columns: Vec<Column> = vec![("wall", |took| took.wall), ("processor", |took| took.processor)];
         if ways.iter().flat_map(|(.., times)| times).any(|took| !took.cluster.is_zero()) {
             columns.push(("without the cluster's", |took| took.processor.saturating_sub(took.cluster)));
         }
