@@ -124,6 +124,7 @@ impl Bench {
             *count,
             &mut || flows::keep::count(runtime, &filled),
             &mut [
+                ("ours, get", &mut || flows::keep::count_without_update(runtime, &filled)),
                 ("map of what is new", &mut || keep::count(&filled)),
                 ("all in memory", &mut || keep::count_in_memory(&filled)),
             ],
