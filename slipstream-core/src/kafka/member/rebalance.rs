@@ -115,6 +115,7 @@ impl Shared {
             for plan in planned {
                 commits.hold(
                     plan.partition,
+                    plan.offset,
                     Held {
                         before: plan.stored.filter(|_| plan.is_older),
                         withheld_before: plan.withheld_before.unwrap_or(0),
