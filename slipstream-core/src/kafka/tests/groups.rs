@@ -167,6 +167,27 @@ async fn a_revocation_waits_for_the_message_in_hand_and_commits_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_the_group_of_one_flow_takes_away_is_nothing_to_another_flow_that_reads_the_topic() {
+    let kafka = cluster(&[("words", 2)]).await;
+    fill(&kafka, "words", &[0, 1], 10);
+    let topic = words(&kafka, "words");
+    let mut one = FakeFlow::new("shares").read(&topic).await;
+    one.take(20).await;
+    let mut other = FakeFlow::new("alone").read(&topic).await;
+    other.take(20).await;
+    let (mine, its) = (one.topic.control.clone(), other.topic.control.clone());
+    let before = its.state();
+    let mut two = FakeFlow::new("shares").read(&words(&kafka, "words")).await;
+    two.look();
+    wait(|| two.assigned().len() == 1).await;
+    assert!(!mine.stale_since(before).is_empty());
+    assert!(its.stale_since(before).is_empty(), "what it has fetched is its own to handle");
+    for reader in [&one, &two, &other] {
+        reader.leave().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_lost_partition_is_not_committed() {
     let kafka = cluster(&[("words", 1)]).await;
     fill(&kafka, "words", &[0], 10);
