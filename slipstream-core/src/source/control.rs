@@ -242,10 +242,10 @@ impl Control {
         }
     }
 
-    /// Waits until no message is in hand that began before `state` was made, at most until `deadline`. Answers
-    /// whether it is so.
+    /// Waits until no message is in hand that began before `state` was made, at most until `deadline`, and calls
+    /// `between` every now and then, since a message may wait for the caller. Answers whether it is so.
     #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
-    pub(crate) fn settled(&self, state: u64, deadline: Instant) -> bool {
+    pub(crate) fn settled(&self, state: u64, deadline: Instant, mut between: impl FnMut()) -> bool {
         // Often enough that a rebalance of many is not felt; the workers are not to wake anybody for it.
         const LOOK: Duration = Duration::from_millis(1);
         fence(Ordering::SeqCst);
@@ -257,6 +257,7 @@ impl Control {
             if Instant::now() >= deadline {
                 return false;
             }
+            between();
             thread::sleep(LOOK);
         }
     }
@@ -456,7 +457,7 @@ mod tests {
         let state = one.revoke([0]);
         one.lose([0]);
         one.withhold(0, 5);
-        assert!(one.settled(state, Instant::now()) && !other.settled(state, Instant::now()));
+        assert!(one.settled(state, Instant::now(), || ()) && !other.settled(state, Instant::now(), || ()));
         assert_eq!((one.stale_since(before), other.stale_since(before)), (vec![0], vec![]));
         assert!(one.is_lost_since(before, 0) && !other.is_lost_since(before, 0));
         assert_eq!((one.withheld(), other.withheld()), (vec![(0, 5)], vec![]));
@@ -473,14 +474,14 @@ mod tests {
         let (idle, busy) = (control.hand(), control.hand());
         busy.begins_at(control.state());
         let state = control.revoke([0]);
-        assert!(!control.settled(state, Instant::now()));
+        assert!(!control.settled(state, Instant::now(), || ()));
         busy.begins_at(state);
-        assert!(control.settled(state, Instant::now()));
+        assert!(control.settled(state, Instant::now(), || ()));
         busy.begins_at(0);
         drop(busy);
-        assert!(control.settled(state, Instant::now()), "a worker that is gone has nothing in hand");
+        assert!(control.settled(state, Instant::now(), || ()), "a worker that is gone has nothing in hand");
         idle.is_empty_now();
-        assert!(control.settled(state, Instant::now()));
+        assert!(control.settled(state, Instant::now(), || ()));
     }
 
     #[test]

@@ -341,12 +341,12 @@ async fn waiting() -> Waiting {
 async fn a_revocation_waits_for_the_message_in_hand_and_commits_it() {
     let Waiting { group, store, go_on, handle, running, .. } = waiting().await;
     let state = group.revoke(0);
-    assert!(!group.control.settled(state, Instant::now()), "message 3 is in hand");
+    assert!(!group.control.settled(state, Instant::now(), || ()), "message 3 is in hand");
     go_on.notify_one();
     let (control, standing) = (group.control.clone(), group.standing());
     let committed = aside(move || {
         let far = Instant::now() + Duration::from_secs(60);
-        assert!(control.settled(state, far));
+        assert!(control.settled(state, far, || ()));
         standing.commit(Duration::from_secs(60))
     });
     committed.await.unwrap();
@@ -365,7 +365,7 @@ async fn a_message_whose_partition_is_gone_is_dropped_when_it_is_to_be_published
     group.revoke(0);
     group.control.lose([0]);
     go_on.notify_one();
-    until(|| group.control.settled(group.control.state(), Instant::now())).await;
+    until(|| group.control.settled(group.control.state(), Instant::now(), || ())).await;
     assert_eq!(cache.get(&3).unwrap(), None);
     assert_eq!(group.standing().known().unwrap().next(0), Some(3));
     // It comes back, and begins with that message.

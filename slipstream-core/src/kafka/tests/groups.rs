@@ -167,6 +167,29 @@ async fn a_revocation_waits_for_the_message_in_hand_and_commits_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_message_in_hand_may_ask_for_the_ends_while_its_partition_is_called_back() {
+    let kafka = cluster(&[("words", 2)]).await;
+    fill(&kafka, "words", &[0, 1], 10);
+    let mut one = FakeFlow::new("asks").read(&words(&kafka, "words")).await;
+    let hand = one.topic.control.hand();
+    hand.begins_at(one.topic.control.state());
+    one.take(1).await;
+    let before = one.topic.control.state();
+    let mut two = FakeFlow::new("asks").read(&words(&kafka, "words")).await;
+    two.look();
+    wait(|| one.topic.control.state() != before).await;
+    let soon = Duration::from_secs(10);
+    tokio::time::timeout(soon, one.topic.lag()).await.expect("it is answered").unwrap();
+    let sought = one.topic.seek([(0, crate::kafka::Offset::Beginning)]);
+    tokio::time::timeout(soon, sought).await.expect("it is answered").unwrap();
+    assert!(!one.flow.has("commit"), "the message is still in hand");
+    hand.is_empty_now();
+    settle(&one, &two, (1, 1)).await;
+    one.leave().await;
+    two.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_the_group_of_one_flow_takes_away_is_nothing_to_another_flow_that_reads_the_topic() {
     let kafka = cluster(&[("words", 2)]).await;
     fill(&kafka, "words", &[0, 1], 10);
