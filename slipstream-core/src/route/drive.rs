@@ -59,7 +59,10 @@ impl Drive {
     #[inline]
     async fn settle(&self, gate: &mut Gate, as_of: u64) {
         if self.shared.commit.is_full() {
+            // A revocation need not wait for what has not begun.
+            gate.hand.is_empty_now();
             self.shared.commit.room(&self.shared.stop).await;
+            gate.hand.begins_at(gate.state);
         }
         if self.control.state() != gate.state {
             self.steer(gate, as_of).await;
@@ -79,6 +82,8 @@ impl Drive {
                 gate.withheld = self.control.withheld();
                 return;
             }
+            // Nor for one that does not begin before somebody resumes the source.
+            gate.hand.is_empty_now();
             tokio::select! {
                 () = self.control.resumed() => {}
                 () = self.shared.stop.stopped() => return,

@@ -360,6 +360,21 @@ async fn a_revocation_waits_for_the_message_in_hand_and_commits_it() {
 }
 
 #[tokio::test]
+async fn a_revocation_waits_for_no_message_that_has_not_begun_since_the_source_is_paused() {
+    let Waiting { group, store, go_on, running, .. } = waiting().await;
+    group.control.pause();
+    go_on.notify_one();
+    until(|| group.control.settled(group.control.state(), Instant::now(), || ())).await;
+    let state = group.revoke(0);
+    assert!(group.control.settled(state, Instant::now(), || ()), "message 4 was fetched, and waits");
+    group.assign(0);
+    group.control.resume();
+    group.end();
+    running.await.unwrap().unwrap();
+    assert_eq!(store.positions("group of test").unwrap().next(0), Some(LENGTH));
+}
+
+#[tokio::test]
 async fn a_message_whose_partition_is_gone_is_dropped_when_it_is_to_be_published() {
     let Waiting { group, cache, arrived, go_on, running, .. } = waiting().await;
     group.revoke(0);
