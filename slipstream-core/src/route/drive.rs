@@ -290,8 +290,7 @@ async fn unasked<I: Send, T: Turns<I>>(
     feed: &mut dyn Feed<I>,
     drive: &Drive,
 ) -> Result<(), Fault> {
-    // What a pipe has may be of another partition.
-    message.partition = None;
+    message.is_of_no_partition();
     match poll_fn(|cx| message.poll_on(None, drive, cx)).await {
         Err(fault) => mend(message, feed, None, None, fault, drive).await,
         Ok(()) => Ok(()),
@@ -357,6 +356,17 @@ impl<I, T: Turns<I>> InHand<I, T> {
             self.during(|turns, _| turns.restart(partition))?;
         }
         Ok(())
+    }
+
+    /// What a pipe has may be of another partition than the last message, also of one whose outputs nobody has sent:
+    /// rather sent twice than never.
+    fn is_of_no_partition(&mut self) {
+        self.partition = None;
+        if std::mem::take(&mut self.withholds)
+            && let Some(transaction) = &mut self.transaction
+        {
+            transaction.outgoing.withhold(false);
+        }
     }
 
     /// Handles message after message, each to its publication.

@@ -413,6 +413,23 @@ async fn outputs_that_another_has_sent_are_kept_back_and_the_state_is_not() {
 }
 
 #[tokio::test]
+async fn what_a_pipe_has_of_a_partition_is_sent_also_after_a_message_whose_outputs_are_kept_back() {
+    use futures::StreamExt;
+    let group = Group::new();
+    group.control.withhold(1, LENGTH);
+    group.state().unsent = LENGTH * 2;
+    group.assign(0);
+    group.assign(1);
+    group.end();
+    let out = Out(Arc::clone(&group.broker));
+    let threes =
+        source(&group).pipe(|items| items.chunks(3)).handle(|some: Vec<i64>| Some(some.len() as i64));
+    flow().with(threes.sink(&out)).run(()).await.unwrap();
+    let records = group.broker.records();
+    assert_eq!(records[..4], [3, 3, 3, 1], "{records:?}");
+}
+
+#[tokio::test]
 async fn outputs_of_a_handling_that_is_given_up_are_never_sent() {
     let group = Group::new();
     group.assign(0);
