@@ -306,6 +306,34 @@ async fn a_partition_from_another_instance_is_rebuilt_and_its_outputs_withheld()
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_group_is_not_told_again_what_was_told_before_another_instance_went_on() {
+    let kafka = cluster(&[("words", 2)]).await;
+    fill(&kafka, "words", &[0, 1], 4);
+    let flow = |instance| FakeFlow::of(Joining::new(Some("kept"), Some(instance), true), "mine", true);
+    let mut one = flow("one").read(&words(&kafka, "words")).await;
+    one.take(8).await;
+    one.flow.commit();
+    wait(|| offsets(&kafka, "kept", 2) == [(0, 4), (1, 4)]).await;
+    let mut two = flow("two").read(&words(&kafka, "words")).await;
+    two.look();
+    settle(&one, &two, (1, 1)).await;
+    let moved = two.assigned()[0];
+    fill(&kafka, "words", &[moved], 6);
+    assert_eq!(two.take(6).await, [(moved, (4..10).collect())].into());
+    two.flow.commit();
+    two.leave().await;
+    wait(|| one.assigned().len() == 2).await;
+    // More turns of the thread than it needs to tell the group something.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(offsets(&kafka, "kept", 2).contains(&(moved, 10)), "{:?}", offsets(&kafka, "kept", 2));
+    fill(&kafka, "words", &[moved], 1);
+    assert_eq!(one.take(1).await, [(moved, vec![10])].into());
+    one.flow.commit();
+    wait(|| offsets(&kafka, "kept", 2).contains(&(moved, 11))).await;
+    one.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_instance_runs_once_in_a_process() {
     let kafka = cluster(&[("words", 1)]).await;
     fill(&kafka, "words", &[0], 1);
