@@ -135,7 +135,7 @@ impl Shared {
                 stored: facts.stored,
                 group: facts.group,
                 is_groups_ours: is_ours,
-                is_older: facts.keeps == Keeps::Nothing && facts.stored != Some(offset),
+                is_older: facts.stored != Some(offset),
                 withheld_before: decision.withheld_before,
                 is_out_of_range: !(range.low..=range.high).contains(&offset),
             })

@@ -177,8 +177,10 @@ impl Poller {
                 Command::Describe { topic, since, within, reply } => {
                     self.describing.push(Describing { topic, since, within, reply });
                 }
-                Command::Resolve { slot, places, reply } => drop(reply.send(self.resolve(&slot, &places))),
-                Command::Ends { slot, reply } => drop(reply.send(self.ends(&slot))),
+                Command::Resolve { slot, places, reply } => {
+                    drop(reply.send(self.shared.resolved(&self.consumer, &slot, &places)));
+                }
+                Command::Ends { slot, reply } => drop(reply.send(self.shared.ended(&self.consumer, &slot))),
                 Command::Leave { reply } => leaving.push(reply),
             }
         }
@@ -365,43 +367,6 @@ impl Poller {
         }
     }
 
-    fn resolve(
-        &self,
-        slot: &Slot,
-        places: &[(i32, crate::kafka::Offset)],
-    ) -> Result<super::Resolved, TopicError> {
-        let partitions: Vec<_> = places.iter().map(|(partition, _)| *partition).collect();
-        let (phase, ours): (_, Vec<_>) = {
-            let gate = slot.gate();
-            (gate.phase, partitions.iter().map(|partition| gate.is_ours(*partition)).collect())
-        };
-        let deadline = Instant::now() + ANSWER;
-        let known: Vec<_> = partitions
-            .iter()
-            .copied()
-            .filter(|at| (0..self.shared.partitions(&slot.topic)).contains(at))
-            .collect();
-        let ranges = self.shared.asked(&slot.topic, deadline, |within| {
-            broker::ranges(&self.consumer, &slot.topic, &known, within)
-        })?;
-        let offsets = self.shared.asked(&slot.topic, deadline, |within| {
-            broker::resolve(&self.consumer, &slot.topic, places, &ranges, within)
-        })?;
-        let ours =
-            partitions.into_iter().zip(ours).filter(|(_, is_ours)| *is_ours).map(|(partition, _)| partition);
-        Ok(super::Resolved { offsets, ranges, phase, ours: ours.collect() })
-    }
-
-    fn ends(&self, slot: &Slot) -> Result<Vec<(super::Assigned, i64)>, TopicError> {
-        let assigned: Vec<_> = slot.gate().assigned().collect();
-        let partitions: Vec<_> = assigned.iter().map(|known| known.partition).collect();
-        let ranges = self.shared.asked(&slot.topic, Instant::now() + ANSWER, |within| {
-            broker::ranges(&self.consumer, &slot.topic, &partitions, within)
-        })?;
-        let end = |known: super::Assigned| Some((known, ranges.get(&known.partition)?.high));
-        Ok(assigned.into_iter().filter_map(end).collect())
-    }
-
     /// Closes the consumer, which takes it out of the group.
     fn close(self) {
         let Poller { shared, consumer, .. } = self;
@@ -437,5 +402,56 @@ impl Shared {
         // Whoever waits is told by this.
         let unanswered = self.commands().take();
         drop(unanswered);
+    }
+
+    /// Answers what messages in hand may wait for. The rest of what is asked for has its time.
+    pub(super) fn answer(&self, consumer: &Consumer) {
+        let is_urgent =
+            |command: &mut Command| matches!(command, Command::Resolve { .. } | Command::Ends { .. });
+        let urgent =
+            self.commands().as_mut().map(|commands| commands.extract_if(.., is_urgent).collect::<Vec<_>>());
+        for command in urgent.into_iter().flatten() {
+            match command {
+                Command::Resolve { slot, places, reply } => {
+                    drop(reply.send(self.resolved(consumer, &slot, &places)));
+                }
+                Command::Ends { slot, reply } => drop(reply.send(self.ended(consumer, &slot))),
+                Command::Describe { .. } | Command::Leave { .. } => {}
+            }
+        }
+    }
+
+    fn resolved(
+        &self,
+        consumer: &Consumer,
+        slot: &Slot,
+        places: &[(i32, crate::kafka::Offset)],
+    ) -> Result<super::Resolved, TopicError> {
+        let partitions: Vec<_> = places.iter().map(|(partition, _)| *partition).collect();
+        let (phase, ours): (_, Vec<_>) = {
+            let gate = slot.gate();
+            (gate.phase, partitions.iter().map(|partition| gate.is_ours(*partition)).collect())
+        };
+        let deadline = Instant::now() + ANSWER;
+        let known: Vec<_> =
+            partitions.iter().copied().filter(|at| (0..self.partitions(&slot.topic)).contains(at)).collect();
+        let ranges = self
+            .asked(&slot.topic, deadline, |within| broker::ranges(consumer, &slot.topic, &known, within))?;
+        let offsets = self.asked(&slot.topic, deadline, |within| {
+            broker::resolve(consumer, &slot.topic, places, &ranges, within)
+        })?;
+        let ours =
+            partitions.into_iter().zip(ours).filter(|(_, is_ours)| *is_ours).map(|(partition, _)| partition);
+        Ok(super::Resolved { offsets, ranges, phase, ours: ours.collect() })
+    }
+
+    fn ended(&self, consumer: &Consumer, slot: &Slot) -> Result<Vec<(super::Assigned, i64)>, TopicError> {
+        let assigned: Vec<_> = slot.gate().assigned().collect();
+        let partitions: Vec<_> = assigned.iter().map(|known| known.partition).collect();
+        let ranges = self.asked(&slot.topic, Instant::now() + ANSWER, |within| {
+            broker::ranges(consumer, &slot.topic, &partitions, within)
+        })?;
+        let end = |known: super::Assigned| Some((known, ranges.get(&known.partition)?.high));
+        Ok(assigned.into_iter().filter_map(end).collect())
     }
 }

@@ -115,6 +115,7 @@ impl Shared {
             for plan in planned {
                 commits.hold(
                     plan.partition,
+                    plan.offset,
                     Held {
                         before: plan.stored.filter(|_| plan.is_older),
                         withheld_before: plan.withheld_before.unwrap_or(0),
@@ -173,7 +174,8 @@ impl Shared {
             topics.iter().for_each(|(slot, partitions)| slot.control.lose(partitions.iter().copied()));
         } else if !closes && !self.quits() {
             for ((slot, partitions), state) in topics.iter().zip(states) {
-                if !slot.control.settled(state, deadline) {
+                // A handler may ask where its topic ends, and wait for this thread.
+                if !slot.control.settled(state, deadline, || self.answer(consumer)) {
                     slot.control.lose(partitions.iter().copied());
                     tracing::warn!(
                         "a message of topic `{}` in hand is not done {:?} after its partition was called back: it is \

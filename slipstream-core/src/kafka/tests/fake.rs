@@ -99,7 +99,8 @@ impl FakeFlow {
                 published: Mutex::new(stored.iter().copied().collect()),
             });
             self.sources.lock().unwrap().push((Arc::clone(&source), Arc::clone(&stands)));
-            joined.push(((*topic).clone(), seeks, source, name, stands));
+            let control = source.control().unwrap().clone();
+            joined.push((Topic { control, ..(*topic).clone() }, seeks, source, name, stands));
         }
         let readers = joined.into_iter().map(|(topic, seeks, source, name, stands)| {
             let of = Arc::clone(&stands);
