@@ -193,7 +193,7 @@ impl Poller {
                     self.describing.push(Describing { topic, since, within, reply });
                 }
                 Command::Resolve { slot, places, reply } => {
-                    drop(reply.send(self.shared.resolved(&self.consumer, &slot, &places)))
+                    drop(reply.send(self.shared.resolved(&self.consumer, &slot, &places)));
                 }
                 Command::Ends { slot, reply } => drop(reply.send(self.shared.ended(&self.consumer, &slot))),
                 Command::Leave { reply } => leaving.push(reply),
