@@ -420,10 +420,17 @@ impl Commit {
         if self.full.load(Ordering::Relaxed) & OUTBOX == 0 {
             return std::future::pending().await;
         }
-        // Before the waits: one that fills up meanwhile says so again.
-        self.full.fetch_and(!OUTBOX, Ordering::Relaxed);
-        for outbox in self.outboxes() {
-            outbox.room().await;
+        loop {
+            let outboxes = self.outboxes();
+            for outbox in &outboxes {
+                outbox.room().await;
+            }
+            // Then looked at again: one that fills up in between says so after this, or is seen here.
+            self.full.fetch_and(!OUTBOX, Ordering::SeqCst);
+            if outboxes.iter().all(|outbox| outbox.has_room()) {
+                return;
+            }
+            self.full.fetch_or(OUTBOX, Ordering::SeqCst);
         }
     }
 

@@ -53,7 +53,8 @@ impl fmt::Debug for FlowHandle {
 impl FlowHandle {
     /// Commits what is published when this is called, at once, and returns when it is stored (on disk,
     /// unless the flow was told [`sync(false)`](crate::Flow::sync)), or at once when nothing is left to
-    /// commit. Sinks are flushed as before each commit. All who call before a commit begins share it.
+    /// commit. Sinks are flushed as before each commit. All who call before a commit begins share it. A consumer
+    /// group is told of it, and takes it a moment later; in a flow without a store that is all there is.
     ///
     /// In a handler this may be awaited as anywhere else; the message in hand is not published yet, and
     /// so is not part of the commit.

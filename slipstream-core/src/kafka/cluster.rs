@@ -126,6 +126,9 @@ impl Kafka {
     /// let temperatures = kafka.topic::<String, f64>("temperatures").json();
     /// # Ok::<(), slipstream_core::BoxError>(())
     /// ```
+    ///
+    /// Topics of a handle that have the same settings send through one producer, whichever flow they are in. A record
+    /// that it gives up ends all flows that have sent through it; each of them begins with another when it runs again.
     pub fn topic<K: Send + Sync + 'static, V: Send + Sync + 'static>(&self, name: &str) -> Unformatted<K, V> {
         Unformatted::new(self.clone(), name)
     }
