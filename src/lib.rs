@@ -84,6 +84,39 @@
 //! # }
 //! ```
 //!
+//! A `Topic` is a source and a sink, and topics of any number of Kafka clusters meet in one flow. A test needs none
+//! outside of its process:
+//!
+//! ```
+//! use slipstream::{Iter, Kafka, Offset, Result, Topic, flow, handle, iter};
+//! use std::sync::Arc;
+//!
+//! struct App {
+//!     numbers: Iter<[i64; 3]>,
+//!     squares: Topic<String, i64>,
+//! }
+//!
+//! #[handle(app.numbers, sink = app.squares)]
+//! fn square(app: &App, number: i64) -> (String, i64) {
+//!     (number.to_string(), number * number)
+//! }
+//!
+//! #[handle(app.squares)]
+//! fn check(app: &App, square: i64) {
+//!     assert!([1, 4, 9].contains(&square));
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<()> {
+//! let kafka = Kafka::in_process()?; // or `Kafka::new([("bootstrap.servers", "localhost:9092")])?`
+//! kafka.create_topic("squares", 4).await?;
+//! let squares = kafka.topic("squares").json().until(Offset::End); // without `until` it waits for more
+//! let app = Arc::new(App { numbers: iter([1, 2, 3]), squares });
+//! flow![square].run(Arc::clone(&app)).await?;
+//! flow![check].named("checks").run(app).await // in the group `checks`
+//! # }
+//! ```
+//!
 //! # Words
 //!
 //! | word | meaning | here |
@@ -96,6 +129,7 @@
 //! | flow | handlers run together | [`flow!`], [`Flow`], [`FlowHandle`] |
 //! | store | one database on disk or in memory | `Store` |
 //! | cache | an ordered, typed map in a store; a source of its changes | `Cache` |
+//! | topic | a log of messages in a Kafka cluster; a source and a sink | `Kafka`, `Topic` |
 //! | message | an item with its key and place | [`Message`] |
 //! | position | where a message stands in its source; committed with the state | [`Position`], [`Seekable`], [`Control`] |
 //! | commit | the moment at which state and positions become durable together | [`Flow::commit_every`] |
@@ -106,9 +140,9 @@
 //!
 //! # What it is not
 //!
-//! Not a cluster: one process on one machine. Not a query language: state is a map, a handler is a
-//! function. Not yet complete: topics and checkpoints follow. A source without positions begins anew
-//! after a restart, and the caches hold what its messages had written.
+//! Not a cluster: one process on one machine, or several that share the partitions of topics, each with a store of
+//! its own. Not a query language: state is a map, a handler is a function. Not yet complete: checkpoints follow. A
+//! source without positions begins anew after a restart, and the caches hold what its messages had written.
 //!
 //! # Limits
 //!
@@ -126,8 +160,9 @@
 //!
 //! # Features
 //!
-//! `rocksdb` (on by default): `Store` and `Cache`. `chrono`, `jiff`, `time`: the times of these crates
-//! as keys. All are additive.
+//! `rocksdb` (on by default): `Store` and `Cache`. `kafka` (on by default): `Kafka` and `Topic`; for these `ssl`, which
+//! is TLS and SASL/SCRAM, `gssapi`, which is Kerberos, and `zstd`. `chrono`, `jiff`, `time`: the times of these crates as
+//! keys. All are additive.
 pub use slipstream_core::{
     AsKey, AsyncIterable, BoxError, Channel, Closed, CommitError, Control, Csv, Distance, Emitter, Error,
     Flow, FlowHandle, FromItem, Handler, Interval, IntoContext, Items, Iter, Json, Key, KeyError, Line, Mark,

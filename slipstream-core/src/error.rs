@@ -46,8 +46,8 @@ pub enum Error {
         /// What is missing, and how to give it.
         what: String,
     },
-    /// The flow could not start: a source with positions could not say where it stands or begins.
-    #[error("the flow could not start: source `{origin}` could not say where it goes on")]
+    /// The flow could not start: a source with positions could not be reached, or say where it stands or begins.
+    #[error("the flow could not start: source `{origin}` could not begin")]
     Begin {
         /// The source, as the attribute names it.
         origin: String,
@@ -178,14 +178,19 @@ pub enum Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self}")?;
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            write!(f, ": {error}")?;
-            cause = error.source();
-        }
-        Ok(())
+        write_chain(self, f)
     }
+}
+
+/// An error with its causes, on one line: what `main` is to print.
+pub(crate) fn write_chain(error: &dyn StdError, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{error}")?;
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        write!(f, ": {error}")?;
+        cause = error.source();
+    }
+    Ok(())
 }
 
 /// An error on its way up from a handler's turn: boxed, since every message's result carries the

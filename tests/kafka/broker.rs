@@ -29,7 +29,12 @@ pub(crate) fn one() -> Option<&'static str> {
 
 /// The two clusters.
 pub(crate) fn two() -> Option<(&'static str, &'static str)> {
-    Some((one()?, address("KAFKA_2")?))
+    let one = one()?;
+    let other = address("KAFKA_2");
+    if other.is_none() {
+        say("a test with two clusters: KAFKA_1 is given, and no KAFKA_2");
+    }
+    Some((one, other?))
 }
 
 /// Where the first cluster asks for a password.
@@ -37,7 +42,7 @@ pub(crate) fn with_password() -> Option<&'static str> {
     one()?;
     let found = address("KAFKA_1_SASL");
     if found.is_none() {
-        say("tests with passwords: KAFKA_1 is given, and no KAFKA_1_SASL");
+        say("a test with a password: KAFKA_1 is given, and no KAFKA_1_SASL");
     }
     found
 }
@@ -57,7 +62,8 @@ fn start(clusters: usize) -> Option<Addresses> {
     match code {
         Some(0) => {}
         Some(LACKING) => {
-            say(&format!("tests on real Kafka: {}", said.lines().last().unwrap_or_default()));
+            let why = said.lines().last().unwrap_or_default();
+            say(&format!("tests on real Kafka: {}", why.strip_prefix("kafka: ").unwrap_or(why)));
             return None;
         }
         _ => panic!("scripts/kafka start {clusters} failed:\n{said}"),

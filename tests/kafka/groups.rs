@@ -6,8 +6,8 @@ use crate::{
     lines,
     log::{Log, SOON},
     running::{
-        QUICK, Running, STRATEGIES, Seen, becomes, chain, comes, ends, fails, handling, seeing, topic,
-        topic_with,
+        QUICK, Running, STRATEGIES, Seen, becomes, chain, comes, ends, fails, handling, has_partitions,
+        seeing, topic, topic_with,
     },
 };
 use slipstream::{Kafka, Offset, Result, Store};
@@ -311,23 +311,24 @@ async fn a_restart_under_the_same_instance_name_moves_no_partition() -> Result<(
     let group = Group::new(servers, &log.name);
     let (mine, theirs) = (Seen::default(), Seen::default());
     let settings = [QUICK[0], ("session.timeout.ms", "30000")];
-    let flow = |seen: &Seen, instance: &str| {
-        let flow = seeing(&topic_with(&log, &settings), seen).named(&log.name).instance(instance);
-        // Each instance keeps what it has.
-        Store::in_memory().map(|store| flow.store(&store))
+    let start = async |seen: &Seen, instance: &str, partitions: usize| -> Result<Running> {
+        let topic = topic_with(&log, &settings);
+        let flow = seeing(&topic, seen).named(&log.name).instance(instance);
+        let running = Running::new(flow.store(&Store::in_memory()?));
+        has_partitions(&topic, partitions).await;
+        Ok(running)
     };
-    let other = Running::new(flow(&theirs, "b")?);
+    let other = start(&theirs, "b", 2).await?;
     theirs.has(20).await;
-    let running = Running::new(flow(&mine, "a")?);
-    becomes(|| group.members().len(), 2).await;
-    // Until the second has a partition, which goes on where the first has committed.
+    let running = start(&mine, "a", 1).await?;
+    // It goes on where the first has committed.
     (0..2).for_each(|partition| log.numbers(partition, 10..20));
     mine.has(10).await;
     theirs.has(30).await;
     let before = group.generations();
     assert!(!before.is_empty());
     running.stops().await?;
-    let running = Running::new(flow(&mine, "a")?);
+    let running = start(&mine, "a", 1).await?;
     (0..2).for_each(|partition| log.numbers(partition, 20..30));
     mine.has(20).await;
     theirs.has(40).await;
@@ -437,5 +438,65 @@ async fn a_handler_that_fails_leaves_the_offset_before_its_message() -> Result<(
         chain(&*error)
     );
     becomes(|| Group::new(servers, &log.name).offsets(&log), BTreeMap::from([(0, 3)])).await;
+    Ok(())
+}
+
+/// A flow that is dropped, as in a crash, is no member any more, and its store is free.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flow_that_is_dropped_leaves_its_group_and_frees_its_store() -> Result<()> {
+    let Some(servers) = broker::one() else { return Ok(()) };
+    let log = Log::of_numbers(servers, "dropped", 10).await;
+    let (group, seen, folder) = (Group::new(servers, &log.name), Seen::default(), tempfile::tempdir()?);
+    // Whoever keeps a clone of the topic keeps neither.
+    let topic = topic(&log);
+    for runs in 1..=2 {
+        let store = Store::open(folder.path())?;
+        let running = Running::new(seeing(&topic, &seen).named(&log.name).store(&store));
+        drop(store);
+        seen.has(10).await;
+        becomes(|| group.members().len(), 1).await;
+        running.crashes().await;
+        let freed = comes(SOON, || Store::open(folder.path()).ok()).await;
+        assert!(freed.is_some(), "run {runs}: the store is not free");
+        becomes(|| group.members().len(), 0).await;
+    }
+    Ok(())
+}
+
+/// A rebalance that leaves a partition where it is leaves it at its message. librdkafka took the end of a partition for
+/// a message, and went on behind the next one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_partition_that_stays_through_a_rebalance_misses_no_message() -> Result<()> {
+    let Some(servers) = broker::one() else { return Ok(()) };
+    for strategy in &STRATEGIES[1..] {
+        let log = Log::new(servers, "stays", 2).await;
+        (0..2).for_each(|partition| log.numbers(partition, 0..6));
+        let group = Group::new(servers, &log.name);
+        let (seen, gate) = (Seen::default(), Arc::new(Semaphore::new(0)));
+        let topic = topic_with(&log, strategy).group(&log.name).concurrency(2);
+        let (sees, waits) = (seen.clone(), Arc::clone(&gate));
+        let running = Running::new(handling(&topic, move |message| {
+            let (seen, gate) = (sees.clone(), Arc::clone(&waits));
+            async move {
+                seen.add(&message);
+                if message.offset == 5 {
+                    gate.acquire().await?.forget();
+                }
+                Ok(())
+            }
+        }));
+        // The last message of both is in hand, so that the rebalance waits at the ends of the partitions.
+        seen.has(12).await;
+        let rival = group.rival(&log, strategy);
+        comes(Duration::from_millis(1500), || rival.poll()).await;
+        (0..2).for_each(|partition| log.numbers(partition, 6..7));
+        gate.add_permits(4);
+        rival.has(1).await;
+        let stays = 1 - rival.assigned()[0];
+        comes(SOON, || (seen.of(stays).last() == Some(&6)).then_some(())).await;
+        assert_eq!(seen.of(stays), (0..7).collect::<Vec<_>>(), "{strategy:?}");
+        drop(rival);
+        running.stops().await?;
+    }
     Ok(())
 }

@@ -77,7 +77,7 @@ async fn handlers_take_values_messages_and_bytes_and_what_is_skipped_is_passed()
 /// Two topics share a consumer, and one has more than its buffers hold: it waits, and the other does not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_topic_that_is_held_up_does_not_hold_up_another() -> Result<()> {
-    const MANY: i64 = 40_000;
+    const MANY: i64 = 6000;
     let Some(servers) = broker::one() else { return Ok(()) };
     let (slow, fast) = (Log::new(servers, "held-up", 2).await, Log::new(servers, "free", 2).await);
     for log in [&slow, &fast] {
@@ -89,7 +89,7 @@ async fn a_topic_that_is_held_up_does_not_hold_up_another() -> Result<()> {
         writer.done();
     }
     for is_paused in [false, true] {
-        let kafka = Kafka::new([("bootstrap.servers", servers)])?;
+        let kafka = Kafka::new([("bootstrap.servers", servers), ("queued.max.messages.kbytes", "1024")])?;
         let read = |log: &Log| kafka.topic::<(), Vec<u8>>(&log.name).raw();
         // One group for both, so that they share a consumer.
         let group = crate::log::unique("hold");
@@ -194,5 +194,29 @@ async fn without_a_store_a_crash_leaves_no_message_out() -> Result<()> {
     running.stops().await?;
     assert_eq!(seen.once(), (0..1000).map(|at| (0, at)).collect::<Vec<_>>());
     assert!(seen.len() <= 1005, "{} came", seen.len());
+    Ok(())
+}
+
+/// What other programs have compressed is read, and so are headers without a value.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn compressed_messages_are_read() -> Result<()> {
+    let Some(servers) = broker::one() else { return Ok(()) };
+    for codec in ["gzip", "lz4", "snappy"] {
+        let log = Log::new(servers, codec, 1).await;
+        let writer = log.writer_with(&[("compression.type", codec)]);
+        for number in 0..1000 {
+            writer.put(Some(0), None, Some(format!("the same text {number}").as_bytes()));
+        }
+        writer.done();
+        let topic = crate::running::topic(&log).until(Offset::End);
+        let texts = Arc::new(Mutex::new(Vec::new()));
+        let keeps = Arc::clone(&texts);
+        let route = source(&topic).handle(move |message: Encoded<(), String>| {
+            keeps.lock().unwrap().push(message.message().unwrap().value);
+        });
+        ends(Flow::new().with(route).named(&log.name)).await?;
+        let expected: Vec<_> = (0..1000).map(|number| format!("the same text {number}")).collect();
+        assert!(*texts.lock().unwrap() == expected, "{codec}");
+    }
     Ok(())
 }

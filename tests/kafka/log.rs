@@ -125,6 +125,13 @@ impl Log {
     pub(crate) fn writer(&self) -> Writer<'_> {
         self.writer_of(&mut self.config())
     }
+    pub(crate) fn writer_with(&self, settings: &[(&str, &str)]) -> Writer<'_> {
+        let mut config = self.config();
+        for (name, value) in settings {
+            config.set(*name, *value);
+        }
+        self.writer_of(&mut config)
+    }
     /// One inside of a transaction.
     pub(crate) fn transaction(&self) -> Writer<'_> {
         let writer = self.writer_of(self.config().set("transactional.id", unique("transaction")));

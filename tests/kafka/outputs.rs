@@ -118,8 +118,13 @@ async fn while_the_sinks_broker_is_frozen_no_position_moves_and_after_it_is_kill
         from.numbers(0, 100..200);
         let moved = comes(A_WHILE, || (group.offsets(&from)[&0] > 100).then_some(())).await;
         assert!(moved.is_none() && store.epoch() == epoch, "{:?}", group.offsets(&from));
-        cluster.kill();
-        cluster.restart();
+        if with_store {
+            cluster.thaw();
+        } else {
+            // A message that was on its way may be there twice.
+            cluster.kill();
+            cluster.restart();
+        }
         comes(2 * SOON, || (group.offsets(&from)[&0] == 200).then_some(())).await;
         running.stops().await?;
         assert_eq!(group.offsets(&from), BTreeMap::from([(0, 200)]));
@@ -138,13 +143,17 @@ async fn an_output_that_cannot_be_delivered_ends_the_flow_and_moves_no_position(
     let from = Log::of_numbers(servers, "late", 10).await;
     let to = Log::new(&cluster.servers, "late", 1).await;
     let sink = topic_with(&to, &[("message.timeout.ms", "2000")]);
-    sink.send((), "first".to_owned()).await?;
+    let group = Group::new(servers, &from.name);
+    let store = Store::in_memory()?;
+    let running = Running::new(copying(&topic(&from), &sink).named(&from.name).store(&store));
+    becomes(|| group.offsets(&from).get(&0).copied(), Some(10)).await;
     cluster.freeze();
-    let ended = ends(copying(&topic(&from), &sink).named(&from.name).store(&Store::in_memory()?)).await;
+    from.numbers(0, 10..20);
+    let ended = running.ends().await;
     cluster.thaw();
     let error = ended.expect_err("it ended well");
     assert!(chain(&*error).contains(&to.name), "{}", chain(&*error));
-    assert!(!Group::new(servers, &from.name).offsets(&from).values().any(|next| *next > 0));
+    assert_eq!(group.offsets(&from), BTreeMap::from([(0, 10)]));
     Ok(())
 }
 

@@ -124,6 +124,19 @@ pub(crate) async fn becomes<T: PartialEq + Debug>(mut found: impl FnMut() -> T, 
     }
 }
 
+/// Waits until the flow that reads a topic has so many of its partitions.
+pub(crate) async fn has_partitions(topic: &Numbers, count: usize) {
+    let deadline = Instant::now() + SOON;
+    loop {
+        let has = topic.lag().await.unwrap();
+        if has.len() == count {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{has:?}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
 /// A flow that runs in a task of its own. Dropped, it ends as in a crash.
 pub(crate) struct Running {
     pub(crate) handle: FlowHandle,

@@ -64,7 +64,8 @@ pub enum LostState {
     /// The source was read into another store.
     #[error(
         "source `{origin}` was read into store {heard} up to its commit {heard_epoch}, but the store at `{}` \
-         is {id}, at commit {epoch}: it was lost or swapped{}", path.display(), choices!()
+         is {id}, at commit {epoch}: it was lost or swapped, or another process that shares the source has no \
+         `.instance(…)` of its own{}", path.display(), choices!()
     )]
     AnotherStore {
         /// The source, as the attribute names it.

@@ -9,6 +9,8 @@
 //! | another instance, store on disk | store's position, else the earliest message; outputs withheld up to the group's |
 //! | another instance, store in memory | the group's, with a line in the log |
 //!
+//! Without a store, what this flow has published counts before the group's where the group was told nothing since: it
+//! refuses to be told while it is rebalancing.
 //! A partition that is new to a topic that is known begins at its beginning, whatever the start says.
 //!
 //! Invariant: nothing here asks anybody; what has to be asked for lazily (where the start is) is named.
@@ -25,6 +27,8 @@ pub(super) struct Facts {
     pub(super) keeps: Keeps,
     /// The topic is known, and had not this partition then.
     pub(super) is_new: bool,
+    /// This process had the partition, and the group was told nothing of it since.
+    pub(super) is_as_left: bool,
 }
 
 /// Who wrote the group's offset.
@@ -74,6 +78,7 @@ pub(super) fn decide(facts: Facts) -> Decision {
     let start = if facts.is_new { Place::Beginning } else { Place::Start };
     let at = |place| Decision { place, withheld_before: None, lacks_state: false };
     match (facts.keeps, facts.writer) {
+        (Keeps::Nothing, _) if facts.is_as_left => at(stored.or(group).unwrap_or(start)),
         (Keeps::Nothing, _) => at(group.or(stored).unwrap_or(start)),
         (_, Writer::Nobody | Writer::Us(Judged::Same)) => at(stored.or(group).unwrap_or(start)),
         (_, Writer::Us(Judged::Rebuild)) => at(stored.unwrap_or(start)),
@@ -103,7 +108,7 @@ mod tests {
 
     fn check(keeps: Keeps, writer: Writer, is_new: bool, rows: &[Row]) {
         for (stored, group, place, withheld_before, lacks_state) in rows.iter().copied() {
-            let decided = decide(Facts { stored, group, writer, keeps, is_new });
+            let decided = decide(Facts { stored, group, writer, keeps, is_new, is_as_left: false });
             let expected = Decision { place, withheld_before, lacks_state };
             assert_eq!(decided, expected, "{keeps:?} {writer:?} {stored:?} {group:?} new: {is_new}");
         }
@@ -123,6 +128,15 @@ mod tests {
                     (Some(5), None, Stored(5), None, false),
                 ],
             );
+        }
+    }
+
+    #[test]
+    fn without_a_store_the_flows_position_counts_where_the_group_was_told_nothing_since() {
+        let (keeps, writer, is_new) = (Nothing, Nobody, false);
+        for (stored, place) in [(Some(9), Stored(9)), (None, Group(7))] {
+            let facts = Facts { stored, group: Some(7), writer, keeps, is_new, is_as_left: true };
+            assert_eq!(decide(facts).place, place);
         }
     }
 

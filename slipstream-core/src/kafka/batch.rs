@@ -144,7 +144,10 @@ fn next_part<'a>(rest: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
 mod tests {
     use super::*;
 
-    fn read(batch: &Batch, at: usize) -> (Option<&[u8]>, Option<&[u8]>, Vec<(&str, &[u8])>) {
+    /// Key, value and headers.
+    type Read<'a> = (Option<&'a [u8]>, Option<&'a [u8]>, Vec<(&'a str, &'a [u8])>);
+
+    fn read(batch: &Batch, at: usize) -> Read<'_> {
         let record = batch.get(at).unwrap();
         (batch.key(record), batch.value(record), batch.headers(record).collect())
     }

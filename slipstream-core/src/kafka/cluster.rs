@@ -161,7 +161,7 @@ impl Kafka {
         {
             return Ok(producer);
         }
-        let producer = Arc::new(Producer::start(&Self::producer_config(settings), settings)?);
+        let producer = Arc::new(Producer::start(&Self::producer_config(settings), settings, self.clone())?);
         producers.retain(|_, producer| producer.strong_count() > 0);
         producers.insert(key, Arc::downgrade(&producer));
         Ok(producer)
@@ -184,7 +184,7 @@ impl Kafka {
         if self.inner.mock.is_some() && settings.get("group.protocol") != Some("consumer") {
             // The mock lets nobody into a group that was left before the session would have timed out, less a second. A
             // busy machine needs some of it: whoever is not heard of for so long is gone.
-            config.set("session.timeout.ms", "3000").set("heartbeat.interval.ms", "300");
+            config.set("session.timeout.ms", "6000").set("heartbeat.interval.ms", "500");
         }
         if let Some(instance) = instance {
             config.set("group.instance.id", instance);

@@ -1,11 +1,11 @@
 //! What can go wrong with a topic.
 use super::SettingError;
-use crate::{BoxError, codec::CodecError};
+use crate::{BoxError, codec::CodecError, error::write_chain};
 use rdkafka::error::KafkaError;
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
-/// Why a topic could not be read or written.
-#[derive(Debug, thiserror::Error)]
+/// Why a topic could not be read or written. Its `Debug`, which `main` prints, is the whole chain on one line.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum TopicError {
     /// A setting cannot be taken.
@@ -244,6 +244,12 @@ fn lost(offset: i64, low: i64) -> &'static str {
 
 fn at(partition: Option<i32>) -> String {
     partition.map_or_else(|| "a partition".to_owned(), |partition| format!("partition {partition}"))
+}
+
+impl fmt::Debug for TopicError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_chain(self, f)
+    }
 }
 
 impl TopicError {

@@ -83,8 +83,7 @@ pub(super) struct Shared {
     /// Between two looks for new partitions, without a group.
     looks_every: Duration,
     slots: Mutex<Vec<Arc<Slot>>>,
-    /// A few at a time: each of them has somebody who waits for it.
-    /// `None` when nobody takes them any more.
+    /// A few at a time, since each of them has somebody who waits for it; `None` once nobody takes them.
     commands: Mutex<Option<Vec<Command>>>,
     thread: OnceLock<Thread>,
     /// A source is read, so that its partitions are wanted.
@@ -291,9 +290,8 @@ impl Shared {
         command: impl FnOnce(Reply<T>) -> Command,
     ) -> Result<T, TopicError> {
         let (reply, answer) = oneshot::channel();
-        match &mut *self.commands.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(commands) => commands.push(command(reply)),
-            None => drop(reply),
+        if let Some(commands) = &mut *self.commands() {
+            commands.push(command(reply));
         }
         self.unpark();
         match answer.await {
@@ -302,6 +300,10 @@ impl Shared {
                 Err(TopicError::Read { topic: topic.to_string(), said: "its consumer is closed".into() })
             }
         }
+    }
+
+    fn commands(&self) -> MutexGuard<'_, Option<Vec<Command>>> {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The numbers that these places of a topic have.

@@ -10,7 +10,7 @@
 //! Invariants: records of one caller leave in the order of its calls, also through the backlog; the backlog has what
 //! messages that had begun still sent out, since none begins until it is empty; the thread ends with the last handle.
 use super::{
-    Connection, Settings, TopicError,
+    Connection, Kafka, Settings, TopicError,
     connect::Refusal,
     deliveries::{Deliveries, Failure, Ticket},
     native_producer::{Event, NativeProducer, NativeTopic, Report},
@@ -62,6 +62,8 @@ struct Shared {
     room: Notify,
     quits: AtomicBool,
     native: NativeProducer,
+    /// After the client: a cluster inside of this process lives as long as its producers.
+    _kafka: Kafka,
 }
 
 /// What librdkafka refuses at once.
@@ -73,7 +75,11 @@ pub(super) struct Limits {
 
 impl Producer {
     /// Starts one.
-    pub(super) fn start(config: &ClientConfig, settings: &Settings) -> Result<Self, TopicError> {
+    pub(super) fn start(
+        config: &ClientConfig,
+        settings: &Settings,
+        kafka: Kafka,
+    ) -> Result<Self, TopicError> {
         let limits = Limits::of(config).map_err(TopicError::client)?;
         let connection = Connection::new(settings.get("bootstrap.servers").unwrap_or_default());
         let native = NativeProducer::new(config, connection).map_err(TopicError::client)?;
@@ -86,6 +92,7 @@ impl Producer {
             room: Notify::new(),
             quits: AtomicBool::new(false),
             native,
+            _kafka: kafka,
         });
         let (its, runs) = (Arc::clone(&shared), Arc::new(()));
         #[cfg(test)]

@@ -81,12 +81,15 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> AsyncIterable for Topic
 /// A topic as a flow has it.
 struct TopicSource<K, V> {
     topic: Topic<K, V>,
-    joined: Mutex<Option<(Arc<Member>, Arc<Slot>)>>,
+    /// The flow has the member, until it ends or is dropped: the member's slots have what leads here.
+    joined: Mutex<Option<(Weak<Member>, Arc<Slot>)>>,
 }
 
 impl<K, V> TopicSource<K, V> {
     fn joined(&self) -> Option<(Arc<Member>, Arc<Slot>)> {
-        self.joined.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let joined = self.joined.lock().unwrap_or_else(PoisonError::into_inner);
+        let (member, slot) = joined.as_ref()?;
+        Some((member.upgrade()?, Arc::clone(slot)))
     }
 }
 
@@ -164,7 +167,8 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> AnySeekable for TopicSo
         async move {
             let (member, slot, name) = join(&self.topic, flow, JOINS_WITHIN).await?;
             self.topic.reading.begins(&member, &slot);
-            *self.joined.lock().unwrap_or_else(PoisonError::into_inner) = Some((member, slot));
+            *self.joined.lock().unwrap_or_else(PoisonError::into_inner) =
+                Some((Arc::downgrade(&member), slot));
             Ok(Some(name))
         }
         .boxed()

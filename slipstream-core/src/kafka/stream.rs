@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     BoxError, Message,
-    error::{Cause, Fault},
+    error::Cause,
     position::Positions,
     source::{Chunk, Control, Feed, Joining, Judged, Mark, Standing},
 };
@@ -53,7 +53,9 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Topic<K, V> {
                 Reads::Not(topic) => (open(&topic).await?, Chunk::new()),
                 Reads::Is(feed, chunk) => (feed, chunk),
             };
-            poll_fn(|cx| feed.poll_chunk(&mut chunk, cx)).await.map_err(|fault| told(fault, feed.topic()))?;
+            poll_fn(|cx| feed.poll_chunk(&mut chunk, cx))
+                .await
+                .map_err(|fault| told(fault.cause, feed.topic()))?;
             chunk.positions.clear();
             let items: Vec<_> = chunk.items.drain(..).map(Ok).collect();
             Ok::<_, TopicError>((!items.is_empty()).then(|| (stream::iter(items), Reads::Is(feed, chunk))))
@@ -76,9 +78,9 @@ async fn open<K, V>(topic: &Topic<K, V>) -> Result<TopicFeed<K, V>, TopicError> 
     Ok(TopicFeed::new(member, slot, Arc::clone(&topic.config.codecs)))
 }
 
-fn told(fault: Fault, topic: &str) -> TopicError {
+fn told(cause: Cause, topic: &str) -> TopicError {
     let said = |cause: BoxError| TopicError::Read { topic: topic.to_owned(), said: cause.to_string() };
-    match fault.cause {
+    match cause {
         Cause::Source(cause) => cause.downcast().map_or_else(said, |error| *error),
         cause => said(format!("{cause:?}").into()),
     }

@@ -68,8 +68,10 @@ pub(crate) enum Judged {
     /// It is this store, with all that the source knows of.
     Same,
     /// Go on from this store's positions.
+    #[cfg_attr(not(feature = "rocksdb"), allow(dead_code))]
     Rebuild,
     /// Go on where the source was.
+    #[cfg_attr(not(feature = "rocksdb"), allow(dead_code))]
     Accept,
 }
 

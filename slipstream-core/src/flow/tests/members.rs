@@ -296,7 +296,7 @@ async fn a_store_that_only_a_handler_knows_of_is_an_error_where_a_group_keeps_th
     let (group, cache) = (Group::new(), Cache::<i64, i64>::in_memory().unwrap());
     group.assign(0);
     let write = cache.clone();
-    let error = flow().with(source(&group).handle(move |n| write.insert(&n, &n))).run(()).await.unwrap_err();
+    let error = flow().with(source(&group).handle(move |n| write.insert(&n, n))).run(()).await.unwrap_err();
     assert!(format!("{error:?}").contains("say `.store(&store)`"), "{error:?}");
     assert_eq!(cache.iter().count(), 0);
 }

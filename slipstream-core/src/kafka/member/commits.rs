@@ -16,6 +16,8 @@ use std::collections::BTreeMap;
 pub(super) struct Commits {
     latest: Option<Mark>,
     ours: BTreeMap<i32, Held>,
+    /// What the group had for partitions when they were let go.
+    left: BTreeMap<i32, i64>,
     /// Of the topic's partitions those that have had positions from the start are below this number.
     pub(super) known: Option<i32>,
 }
@@ -29,6 +31,8 @@ pub(super) struct Held {
     pub(super) withheld_before: i64,
     /// What the group has, where this flow has told it.
     pub(super) committed: Option<i64>,
+    /// What the group has, whoever has told it.
+    pub(super) group: Option<i64>,
 }
 
 impl Commits {
@@ -43,8 +47,16 @@ impl Commits {
 
     pub(super) fn let_go(&mut self, partitions: &[i32]) {
         for partition in partitions {
-            self.ours.remove(partition);
+            if let Some(group) = self.ours.remove(partition).and_then(|held| held.group) {
+                self.left.insert(*partition, group);
+            }
         }
+    }
+
+    /// Whether the group has for a partition what it had when this process let it go: then nobody has told it
+    /// anything since.
+    pub(super) fn is_as_left(&self, partition: i32, group: Option<i64>) -> bool {
+        group.is_some() && self.left.get(&partition).copied() == group
     }
 
     /// What the group does not have yet, and the text beside it.
@@ -71,7 +83,7 @@ impl Commits {
     /// The group has it.
     pub(super) fn done(&mut self, partition: i32, offset: i64) {
         if let Some(held) = self.ours.get_mut(&partition) {
-            (held.committed, held.before) = (Some(offset), None);
+            *held = Held { committed: Some(offset), group: Some(offset), before: None, ..*held };
         }
     }
 }
@@ -150,6 +162,17 @@ mod tests {
         assert!(due(&commits).is_empty());
         commits.tell(&mark(&[(0, 501)]));
         assert_eq!(due(&commits), [(0, 501)]);
+    }
+
+    #[test]
+    fn a_partition_that_comes_back_is_as_it_was_left_unless_the_group_was_told_of_it() {
+        let mut commits = Commits::default();
+        commits.hold(0, Held { group: Some(3), ..Held::default() });
+        commits.hold(1, Held::default());
+        commits.done(0, 5);
+        commits.let_go(&[0, 1]);
+        assert!(commits.is_as_left(0, Some(5)) && !commits.is_as_left(0, Some(6)));
+        assert!(!commits.is_as_left(0, None) && !commits.is_as_left(1, None));
     }
 
     #[test]

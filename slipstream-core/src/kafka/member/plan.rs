@@ -42,10 +42,12 @@ pub(super) struct Planned {
     pub(super) end: Option<i64>,
     /// What the flow had for it before.
     pub(super) stored: Option<i64>,
-    /// What the group has, where this instance wrote it into this store.
+    /// What the group has.
     pub(super) group: Option<i64>,
-    /// The group knows nothing of it.
-    pub(super) is_unknown_to_group: bool,
+    /// This instance wrote that, into this store.
+    pub(super) is_groups_ours: bool,
+    /// What the flow had is of an older assignment, which the group has been told of since.
+    pub(super) is_older: bool,
     pub(super) withheld_before: Option<i64>,
     /// It is not one to begin at: it is sought, or told as an error.
     pub(super) is_out_of_range: bool,
@@ -99,6 +101,7 @@ impl Shared {
                 writer,
                 keeps,
                 is_new: partition >= known,
+                is_as_left: slot.commits().is_as_left(partition, group.get(&partition).map(|(at, _)| *at)),
             };
             decided.push((partition, facts, decide(facts)));
         }
@@ -129,8 +132,9 @@ impl Shared {
                 range,
                 end: ends.get(&partition).copied(),
                 stored: facts.stored,
-                group: facts.group.filter(|_| is_ours),
-                is_unknown_to_group: facts.group.is_none(),
+                group: facts.group,
+                is_groups_ours: is_ours,
+                is_older: facts.keeps == Keeps::Nothing && facts.stored != Some(offset),
                 withheld_before: decision.withheld_before,
                 is_out_of_range: !(range.low..=range.high).contains(&offset),
             })

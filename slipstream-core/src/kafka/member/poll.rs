@@ -89,6 +89,7 @@ pub(super) fn start(
 ) -> Result<(), TopicError> {
     let run = move || {
         let this = thread::current();
+        let _ends = Ends(Arc::clone(&shared));
         let _ = shared.thread.set(this.clone());
         consumer.set_nonempty_callback(move || this.unpark());
         let consumer = Arc::new(consumer);
@@ -185,10 +186,8 @@ impl Poller {
     }
 
     fn commands(&mut self, leaving: &mut Vec<Reply<()>>) {
-        let mut waiting = self.shared.commands.lock().unwrap_or_else(PoisonError::into_inner);
-        let commands = waiting.as_mut().map(std::mem::take).unwrap_or_default();
-        drop(waiting);
-        for command in commands {
+        let commands = self.shared.commands().as_mut().map(std::mem::take);
+        for command in commands.into_iter().flatten() {
             match command {
                 Command::Describe { topic, since, within, reply } => {
                     self.describing.push(Describing { topic, since, within, reply });
@@ -421,22 +420,40 @@ impl Poller {
     /// Closes the consumer, which takes it out of the group.
     fn close(self) {
         let Poller { shared, consumer, .. } = self;
-        shared.closes.store(true, Ordering::Release);
-        for slot in shared.slots().iter() {
+        shared.close();
+        drop(consumer);
+    }
+}
+
+/// When the thread ends, in whatever way, nobody waits for it.
+struct Ends(Arc<Shared>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let topic = self.0.slots().first().map(|slot| slot.topic.to_string()).unwrap_or_default();
+            self.0.fail(TopicError::Read { topic, said: "its thread has panicked".into() }.into());
+        }
+        self.0.close();
+    }
+}
+
+impl Shared {
+    /// From now on nothing is read, committed or answered: what holds the consumer is let go.
+    fn close(&self) {
+        self.closes.store(true, Ordering::Release);
+        for slot in self.slots().iter() {
             // Outside of the gate, since it wakes whoever reads.
             let queue = slot.gate().queue.take();
             drop(queue);
             slot.stands(None);
         }
-        *shared.committing() = Committing::default();
-        drop(consumer);
-        // Whoever asks from now on hears at once that there is nobody.
-        let closed = shared.commands.lock().unwrap_or_else(PoisonError::into_inner).take();
-        drop(closed);
+        *self.committing() = Committing::default();
+        // Whoever waits is told by this.
+        let unanswered = self.commands().take();
+        drop(unanswered);
     }
-}
 
-impl Shared {
     fn committing(&self) -> MutexGuard<'_, Committing> {
         self.committing.lock().unwrap_or_else(PoisonError::into_inner)
     }

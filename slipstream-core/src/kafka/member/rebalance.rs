@@ -113,9 +113,15 @@ impl Shared {
         for (slot, planned) in &plans {
             let mut commits = slot.commits();
             for plan in planned {
-                let before = if self.has_store { None } else { plan.stored };
-                let (withheld_before, committed) = (plan.withheld_before.unwrap_or(0), plan.group);
-                commits.hold(plan.partition, Held { before, withheld_before, committed });
+                commits.hold(
+                    plan.partition,
+                    Held {
+                        before: plan.stored.filter(|_| plan.is_older),
+                        withheld_before: plan.withheld_before.unwrap_or(0),
+                        committed: plan.group.filter(|_| plan.is_groups_ours),
+                        group: plan.group.or(Some(plan.offset).filter(|_| !self.has_store)),
+                    },
+                );
             }
             let places: Vec<_> = planned.iter().map(|plan| (plan.partition, plan.offset)).collect();
             tracing::info!("topic `{}`: assigned, with where each goes on: {places:?}", slot.topic);
@@ -138,7 +144,7 @@ impl Shared {
         let mut starts = Vec::new();
         for (slot, planned) in plans {
             let note = self.first_note(slot.commits().known);
-            let unknown = planned.iter().filter(|plan| plan.is_unknown_to_group && !plan.is_out_of_range);
+            let unknown = planned.iter().filter(|plan| plan.group.is_none() && !plan.is_out_of_range);
             let unknown: Vec<_> = unknown.map(|plan| (plan.partition, plan.offset)).collect();
             if !unknown.is_empty() {
                 starts.push((Arc::clone(slot), unknown, note));

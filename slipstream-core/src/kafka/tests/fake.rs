@@ -1,6 +1,6 @@
 //! A flow that reads topics, as little of one as they need: what it publishes is told to it by the test.
 use crate::{
-    BoxError, Message,
+    AsyncIterable, BoxError, Message,
     kafka::{Encoded, Kafka, Topic, TopicError, source},
     position::Positions,
     source::{AnySeekable, Chunk, Feed, Joined, Joining, Judged, Mark, Seeks, Standing},
@@ -15,8 +15,8 @@ use rdkafka::{
 use std::{
     collections::BTreeMap,
     future::poll_fn,
-    sync::{Arc, Mutex},
-    time::{Duration, Instant},
+    sync::{Arc, Mutex, Weak},
+    time::Duration,
 };
 
 /// In which a rebalance of two takes a second or two.
@@ -32,7 +32,7 @@ pub(super) const LONG: Duration = Duration::from_secs(60);
 /// What a flow is to its members.
 pub(super) struct FakeFlow {
     pub(super) joining: Arc<Joining>,
-    sources: Mutex<Vec<(Arc<dyn AnySeekable>, Arc<Stands>)>>,
+    sources: Mutex<Vec<Source>>,
     store: &'static str,
     pub(super) judges: Mutex<Judged>,
     in_memory: bool,
@@ -40,8 +40,10 @@ pub(super) struct FakeFlow {
     pub(super) log: Mutex<Vec<String>>,
 }
 
+type Source = (Arc<dyn AnySeekable>, Arc<Stands>);
+
 struct Stands {
-    flow: Arc<FakeFlow>,
+    flow: Weak<FakeFlow>,
     published: Mutex<Positions>,
 }
 
@@ -75,8 +77,7 @@ impl FakeFlow {
         topic: &Topic<String, String>,
         stored: &[(i32, i64)],
     ) -> Result<Reader, BoxError> {
-        let (mut readers, _) = self.try_read_all(&[topic], stored).await?;
-        Ok(readers.remove(0))
+        Ok(self.try_read_all(&[topic], stored).await?.remove(0))
     }
 
     pub(super) async fn read(self: &Arc<Self>, topic: &Topic<String, String>) -> Reader {
@@ -87,15 +88,14 @@ impl FakeFlow {
         self: &Arc<Self>,
         topics: &[&Topic<String, String>],
         stored: &[(i32, i64)],
-    ) -> Result<(Vec<Reader>, ()), BoxError> {
-        use crate::AsyncIterable;
+    ) -> Result<Vec<Reader>, BoxError> {
         let mut joined = Vec::new();
         for topic in topics {
             let seeks: Seeks<Encoded<String, String>> = topic.seeks().unwrap();
             let source = seeks.any();
             let name = source.join(&self.joining).await?.unwrap();
             let stands = Arc::new(Stands {
-                flow: Arc::clone(self),
+                flow: Arc::downgrade(self),
                 published: Mutex::new(stored.iter().copied().collect()),
             });
             self.sources.lock().unwrap().push((Arc::clone(&source), Arc::clone(&stands)));
@@ -112,12 +112,7 @@ impl FakeFlow {
             let flow = Arc::clone(self);
             Reader { flow, topic, name, source, stands, feed, chunk: Chunk::new(), _link: link }
         });
-        Ok((readers.collect(), ()))
-    }
-
-    /// Has its sources no more, which have it.
-    pub(super) fn forget(&self) {
-        self.sources.lock().unwrap().clear();
+        Ok(readers.collect())
     }
 
     fn note(&self, line: impl Into<String>) {
@@ -139,13 +134,19 @@ impl FakeFlow {
     }
 }
 
+impl Stands {
+    fn flow(&self) -> Arc<FakeFlow> {
+        self.flow.upgrade().unwrap()
+    }
+}
+
 impl Standing for Stands {
     fn known(&self) -> Result<Positions, BoxError> {
         Ok(self.published.lock().unwrap().clone())
     }
     fn begin(&self, starts: Positions) -> Result<(), BoxError> {
-        if self.flow.joining.has_store {
-            self.flow.note(format!("begin {:?}", starts.iter().collect::<Vec<_>>()));
+        if self.flow().joining.has_store {
+            self.flow().note(format!("begin {:?}", starts.iter().collect::<Vec<_>>()));
             for (partition, next) in starts.iter() {
                 self.published.lock().unwrap().set(partition, next, 0);
             }
@@ -153,16 +154,16 @@ impl Standing for Stands {
         Ok(())
     }
     fn judge(&self, mark: &Mark) -> Result<Judged, BoxError> {
-        self.flow.note(format!("judge {}", mark.store));
-        Ok(*self.flow.judges.lock().unwrap())
+        self.flow().note(format!("judge {}", mark.store));
+        Ok(*self.flow().judges.lock().unwrap())
     }
     fn is_in_memory(&self) -> bool {
-        self.flow.in_memory
+        self.flow().in_memory
     }
     fn commit(&self, _: Duration) -> Result<(), BoxError> {
-        self.flow.note("commit");
+        self.flow().note("commit");
         // On another thread, as in a flow, which the poll thread then waits for.
-        let flow = Arc::clone(&self.flow);
+        let flow = self.flow();
         std::thread::spawn(move || flow.commit()).join().unwrap();
         Ok(())
     }
@@ -232,20 +233,6 @@ impl Reader {
         }
     }
 
-    /// Reads on until `is` says so; what comes meanwhile is published.
-    pub(super) async fn read_until(&mut self, is: impl Fn(&Self) -> bool) -> Vec<(i32, i64)> {
-        let (mut all, began) = (Vec::new(), Instant::now());
-        while !is(self) {
-            assert!(began.elapsed() < LONG, "{:?} {:?}", all.len(), self.flow.log.lock().unwrap());
-            for (partition, offset) in self.look() {
-                self.publish(partition, offset);
-                all.push((partition, offset));
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        all
-    }
-
     /// An item of the last chunk once more.
     pub(super) fn again(&mut self, at: usize) -> Option<Encoded<String, String>> {
         self.feed.again(at).map(|again| again.unwrap_or_else(|fault| panic!("{:?}", fault.cause)))
@@ -311,7 +298,9 @@ pub(super) fn group_offsets(
         .create()
         .unwrap();
     let mut list = TopicPartitionList::new();
-    (0..partitions).for_each(|partition| drop(list.add_partition(topic, partition)));
+    for partition in 0..partitions {
+        list.add_partition(topic, partition);
+    }
     let list = consumer.committed_offsets(list, LONG).unwrap();
     let elements = list.elements();
     let known = elements.iter().filter_map(|element| match element.offset() {

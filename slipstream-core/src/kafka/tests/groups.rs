@@ -14,20 +14,17 @@ fn offsets(kafka: &Kafka, group: &str, partitions: i32) -> Vec<(i32, i64)> {
     known.into_iter().map(|(partition, offset, _)| (partition, offset)).collect()
 }
 
-/// Reads with both until each has so many partitions.
-async fn settle(one: &mut Reader, other: &mut Reader, wanted: (usize, usize)) -> Vec<(i32, i64)> {
-    let (mut all, began) = (Vec::new(), Instant::now());
-    while (one.assigned().len(), other.assigned().len()) != wanted {
-        assert!(began.elapsed() < LONG, "{:?} {:?}", one.assigned(), other.assigned());
-        for reader in [&mut *one, &mut *other] {
-            for (partition, offset) in reader.look() {
-                reader.publish(partition, offset);
-                all.push((partition, offset));
-            }
-        }
+/// Waits until each has so many partitions.
+async fn settle(one: &Reader, other: &Reader, wanted: (usize, usize)) {
+    wait(|| (one.assigned().len(), other.assigned().len()) == wanted).await;
+}
+
+async fn wait(is: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is() {
+        assert!(began.elapsed() < LONG);
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    all
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -38,15 +35,23 @@ async fn a_second_member_goes_on_where_the_first_has_committed() {
         let topic =
             || words(&kafka, "words").settings([("partition.assignment.strategy", strategy)]).unwrap();
         let mut one = FakeFlow::new("pair").read(&topic()).await;
-        let mut all = Vec::new();
-        while all.len() < 150 {
-            for (partition, offset) in one.next().await {
-                one.publish(partition, offset);
-                all.push((partition, offset));
-            }
-        }
+        let mut all: Vec<(i32, i64)> = Vec::new();
+        let read = one.take(150).await;
+        all.extend(
+            read.into_iter().flat_map(|(partition, of)| of.into_iter().map(move |at| (partition, at))),
+        );
+        // Before the other comes: this cluster takes no offsets while it is rebalancing, which a real one does.
+        one.flow.commit();
+        let read: Vec<_> = (0..4)
+            .map(|partition| {
+                let next = all.iter().filter(|(of, _)| *of == partition).map(|(_, offset)| offset + 1);
+                (partition, next.max().unwrap_or(0))
+            })
+            .collect();
+        wait(|| offsets(&kafka, "pair", 4) == read).await;
         let mut two = FakeFlow::new("pair").read(&topic()).await;
-        all.extend(settle(&mut one, &mut two, (2, 2)).await);
+        two.look();
+        settle(&one, &two, (2, 2)).await;
         assert!(one.flow.has("commit"), "{strategy}");
         let began = Instant::now();
         while all.len() < 400 {
@@ -66,10 +71,27 @@ async fn a_second_member_goes_on_where_the_first_has_committed() {
         assert_eq!(owned, [0, 1, 2, 3].into(), "{strategy}");
         one.flow.commit();
         two.flow.commit();
+        let ends = [(0, 100), (1, 100), (2, 100), (3, 100)];
+        wait(|| offsets(&kafka, "pair", 4) == ends).await;
         one.leave().await;
         two.leave().await;
-        assert_eq!(offsets(&kafka, "pair", 4), [(0, 100), (1, 100), (2, 100), (3, 100)], "{strategy}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_group_did_not_take_while_rebalancing_is_not_handled_again_by_who_had_it() {
+    let kafka = cluster(&[("words", 2)]).await;
+    fill(&kafka, "words", &[0, 1], 10);
+    let mut one = FakeFlow::new("stays").read(&words(&kafka, "words")).await;
+    one.take(20).await;
+    let mut two = FakeFlow::new("stays").read(&words(&kafka, "words")).await;
+    two.look();
+    settle(&one, &two, (1, 1)).await;
+    let kept = one.assigned()[0];
+    fill(&kafka, "words", &[kept], 1);
+    assert_eq!(one.take(1).await, [(kept, vec![10])].into());
+    one.leave().await;
+    two.leave().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -80,7 +102,8 @@ async fn a_partition_that_comes_back_begins_where_the_other_has_committed() {
     let first = one.next().await;
     first.iter().for_each(|(partition, offset)| one.publish(*partition, *offset));
     let mut two = FakeFlow::new("back").read(&words(&kafka, "words")).await;
-    settle(&mut one, &mut two, (1, 1)).await;
+    two.look();
+    settle(&one, &two, (1, 1)).await;
     let moved = two.assigned()[0];
     let mut last = -1;
     while last < 500 {
@@ -135,14 +158,10 @@ async fn a_revocation_waits_for_the_message_in_hand_and_commits_it() {
     }
     assert!(!one.flow.has("commit") && two.assigned().is_empty());
     // The message is done now.
-    for partition in [0, 1] {
-        one.publish(partition, 6);
-    }
     hand.is_empty_now();
-    settle(&mut one, &mut two, (1, 1)).await;
+    settle(&one, &two, (1, 1)).await;
     assert!(one.flow.has("commit"));
-    let moved = two.assigned()[0];
-    assert_eq!(two.take(3).await, [(moved, vec![7, 8, 9])].into());
+    assert!(!one.topic.control.is_lost_since(before, 0) && !one.topic.control.is_lost_since(before, 1));
     one.leave().await;
     two.leave().await;
 }
@@ -163,15 +182,13 @@ async fn a_lost_partition_is_not_committed() {
     }
     assert!(reader.topic.control.is_lost_since(state, 0), "a message in hand would be dropped");
     assert!(!reader.flow.has("commit"));
-    // It joins again, and goes on where the group is: at its beginning, since nothing was committed.
-    let first = loop {
-        assert!(began.elapsed() < LONG);
-        if let Some((_, offset)) = reader.look().first().copied() {
-            break offset;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    };
-    assert_eq!(first, 0);
+    // It joins again, and goes on where it was: the group was told nothing since.
+    let read = offsets(&kafka, "lost", 1);
+    assert_eq!(read, [(0, 0)]);
+    fill(&kafka, "words", &[0], 1);
+    let next = reader.next().await;
+    assert_eq!(next.last(), Some(&(0, 10)));
+    assert!(!next.contains(&(0, 0)));
     reader.leave().await;
 }
 

@@ -194,8 +194,7 @@ async fn topics_of_one_group_share_a_consumer_and_its_settings() {
     fill(&kafka, "one", &[0, 1], 50);
     fill(&kafka, "two", &[0, 1], 70);
     let flow = FakeFlow::new("both");
-    let (mut readers, ()) =
-        flow.try_read_all(&[&words(&kafka, "one"), &words(&kafka, "two")], &[]).await.unwrap();
+    let mut readers = flow.try_read_all(&[&words(&kafka, "one"), &words(&kafka, "two")], &[]).await.unwrap();
     let mut two = readers.pop().unwrap();
     let mut one = readers.pop().unwrap();
     let (of_one, of_two) = tokio::join!(one.take(100), two.take(140));
@@ -246,7 +245,6 @@ async fn a_flow_that_is_dropped_leaves_its_group_and_tells_it_nothing() {
     let mut reader = flow.read(&words(&kafka, "words")).await;
     reader.take(3).await;
     let topic = reader.topic.clone();
-    flow.forget();
     drop((reader, flow));
     let mut reader = FakeFlow::new("dropped").read(&topic).await;
     assert_eq!(reader.take(5).await[&0], numbers(0, 5));

@@ -2,7 +2,7 @@
 use super::fake::{FakeFlow, GROUP, LONG, cluster, fill, words};
 use crate::{
     Flow,
-    kafka::{Encoded, Offset, TopicError},
+    kafka::{Encoded, Offset, Topic, TopicError},
     source,
 };
 use std::{
@@ -109,8 +109,11 @@ async fn the_lag_is_what_is_not_published_yet() {
     assert_eq!(topic.lag().await.unwrap(), [].into());
 }
 
+/// Partitions and offsets.
+type Seen = Arc<Mutex<Vec<(i32, i64)>>>;
+
 /// Handles each message in a flow, and gives them in the order handled.
-fn handled(topic: &crate::kafka::Topic<String, String>) -> (Arc<Mutex<Vec<(i32, i64)>>>, Flow<()>) {
+fn handled(topic: &Topic<String, String>) -> (Seen, Flow<()>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sees = Arc::clone(&seen);
     let route = source(topic).handle(move |message: Encoded<String, String>| {
