@@ -96,7 +96,7 @@ impl Due {
 fn run<R>(
     consumer: &BaseConsumer,
     meter: &Meter,
-    queues: &mut [(Queue<'_>, Handler<'_, R>)],
+    queues: &mut [(Queue<'_>, Each<'_, R>)],
     rows: &mut R,
     mut commit: impl FnMut(&mut R) -> Result<()>,
 ) -> Result<()> {
@@ -292,6 +292,3 @@ pub(crate) fn join(cluster: &Cluster, updates: &Filled, orders: &Filled, out: &s
     )?;
     meter.took()
 }
-
-/// What is done with each message of a queue.
-type Handler<'a, R> = &'a mut dyn FnMut(&mut R, Lent<'_>) -> Result<()>;

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Runs once, and says how long what is to be measured of it took.
 pub(crate) type Run<'r, E> = &'r mut dyn FnMut() -> Result<Took, E>;
 
-/// A title, and what of a round stands under it.
+/// What is printed of how long it took.
 type Column = (&'static str, fn(&Took) -> Duration);
 
 impl Twins {

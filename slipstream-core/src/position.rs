@@ -77,6 +77,11 @@ impl Positions {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+    /// Forgets a partition.
+    #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
+    pub(crate) fn remove(&mut self, partition: i32) {
+        self.0.remove(&partition);
+    }
     /// Takes over what `other` has of each partition.
     #[cfg(feature = "rocksdb")]
     pub(crate) fn overlay(&mut self, other: &Positions) {

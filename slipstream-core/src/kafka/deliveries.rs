@@ -14,7 +14,10 @@ use super::{
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Instant,
 };
 use tokio::sync::{Notify, oneshot};
@@ -70,6 +73,8 @@ pub(super) struct Deliveries {
     state: Mutex<State>,
     /// A group is empty, or something has failed.
     changed: Notify,
+    /// There is a failure: looked at for each record, without the lock.
+    has_failed: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -145,6 +150,7 @@ impl Deliveries {
             }
             if failure.is_some() && state.failure.is_none() {
                 state.failure = failure;
+                self.has_failed.store(true, Ordering::Release);
                 is_news = true;
             }
         }
@@ -164,6 +170,7 @@ impl Deliveries {
         let calls = std::mem::take(&mut state.calls);
         if matches!(refusal, Refusal::Fatal { .. }) || !state.is_settled() {
             state.failure.get_or_insert_with(|| Failure::Client(refusal.clone()));
+            self.has_failed.store(true, Ordering::Release);
         }
         state.refused = Some((refusal.clone(), Instant::now()));
         drop(state);
@@ -174,8 +181,9 @@ impl Deliveries {
         self.changed.notify_waiters();
     }
 
+    #[inline]
     pub(super) fn has_failed(&self) -> bool {
-        self.lock().failure.is_some()
+        self.has_failed.load(Ordering::Acquire)
     }
 
     /// How many records are on their way.
@@ -198,6 +206,7 @@ impl Deliveries {
             if let Some((refusal, _)) = state.refused.take_if(|(_, when)| when.elapsed() < BELIEVED) {
                 let failure = Failure::Client(refusal);
                 state.failure = Some(failure.clone());
+                self.has_failed.store(true, Ordering::Release);
                 return Err(failure);
             }
             match state.groups.back() {

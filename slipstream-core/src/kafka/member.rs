@@ -19,6 +19,7 @@ mod plan;
 mod poll;
 mod rebalance;
 mod slot;
+mod telling;
 mod trouble;
 
 pub(super) use broker::{Described, Range};
@@ -100,7 +101,7 @@ pub(super) struct Shared {
     /// How many partitions the topics have.
     counts: Mutex<BTreeMap<Arc<str>, i32>>,
     /// Used by the poll thread alone.
-    committing: Mutex<poll::Committing>,
+    committing: Mutex<telling::Committing>,
 }
 
 /// What librdkafka said last of its brokers.
@@ -222,7 +223,7 @@ impl Member {
     ) -> Result<Arc<Slot>, TopicError> {
         let key = Key::new(settings, self.shared.key.group.clone());
         let group = key.group.as_deref().unwrap_or_default().to_owned();
-        let mut slots = self.shared.slots();
+        let mut slots = self.shared.slots_mut();
         if slots.iter().any(|slot| slot.topic == *topic) {
             return Err(TopicError::TopicTwice { topic: topic.to_string(), group });
         }
@@ -290,8 +291,10 @@ impl Shared {
         command: impl FnOnce(Reply<T>) -> Command,
     ) -> Result<T, TopicError> {
         let (reply, answer) = oneshot::channel();
-        if let Some(commands) = &mut *self.commands() {
-            commands.push(command(reply));
+        match &mut *self.commands() {
+            Some(commands) => commands.push(command(reply)),
+            // Now, and not when this ends, which waits for it.
+            None => drop(reply),
         }
         self.unpark();
         match answer.await {
@@ -328,8 +331,13 @@ impl Shared {
         }
     }
 
-    fn slots(&self) -> MutexGuard<'_, Vec<Arc<Slot>>> {
+    fn slots_mut(&self) -> MutexGuard<'_, Vec<Arc<Slot>>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its topics, without the lock, which a loop over them would keep.
+    fn slots(&self) -> Vec<Arc<Slot>> {
+        self.slots_mut().clone()
     }
 
     fn partitions(&self, topic: &str) -> i32 {
@@ -353,7 +361,7 @@ impl Shared {
     /// All of its sources end with this.
     fn fail(&self, cause: BoxError) {
         self.failure.set(cause);
-        for slot in self.slots().iter() {
+        for slot in self.slots() {
             slot.waker.wake();
         }
     }

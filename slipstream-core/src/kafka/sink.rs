@@ -33,9 +33,11 @@ pub(super) struct Outlet {
 const OVERHEAD: usize = 36;
 
 impl<K: Send + Sync + 'static, V: Send + Sync + 'static> TopicConfig<K, V> {
-    /// Where records go; made by the first that asks.
+    /// Where records go; made by the first that asks, and again after a failure: a flow of which this is no sink, but
+    /// whose handlers send to it, opens none when it begins anew.
     pub(super) fn outlet(&self) -> Result<Arc<Outlet>, TopicError> {
         let known = self.outlet.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = known.filter(|outlet| !outlet.producer.has_failed());
         known.map_or_else(|| self.new_outlet(), Ok)
     }
 

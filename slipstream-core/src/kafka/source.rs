@@ -74,7 +74,9 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> AsyncIterable for Topic
     }
 
     fn seeks(&self) -> Option<Seeks<Encoded<K, V>>> {
-        Some(Seeks::of_member(TopicSource { topic: self.clone(), joined: Mutex::default() }))
+        // Another flow may read a clone of it, in another group.
+        let topic = Topic { control: self.control.for_one_reader(), ..self.clone() };
+        Some(Seeks::of_member(TopicSource { topic, joined: Mutex::default() }))
     }
 }
 

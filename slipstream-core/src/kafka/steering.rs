@@ -45,7 +45,7 @@ impl<K, V> Topic<K, V> {
         let resolved = match member.shared.resolve(&slot, places.clone()).await {
             Ok(resolved) => resolved,
             // It has just been closed.
-            Err(TopicError::Read { .. }) if self.reading.now().is_none() => {
+            Err(TopicError::Read { .. }) if !member.is_open() => {
                 return self.seek_later(&places).await;
             }
             Err(error) => return Err(error),

@@ -59,7 +59,10 @@ impl Drive {
     #[inline]
     async fn settle(&self, gate: &mut Gate, as_of: u64) {
         if self.shared.commit.is_full() {
+            // A revocation need not wait for what has not begun.
+            gate.hand.is_empty_now();
             self.shared.commit.room(&self.shared.stop).await;
+            gate.hand.begins_at(gate.state);
         }
         if self.control.state() != gate.state {
             self.steer(gate, as_of).await;
@@ -79,6 +82,8 @@ impl Drive {
                 gate.withheld = self.control.withheld();
                 return;
             }
+            // Nor for one that does not begin before somebody resumes the source.
+            gate.hand.is_empty_now();
             tokio::select! {
                 () = self.control.resumed() => {}
                 () = self.shared.stop.stopped() => return,
@@ -285,8 +290,7 @@ async fn unasked<I: Send, T: Turns<I>>(
     feed: &mut dyn Feed<I>,
     drive: &Drive,
 ) -> Result<(), Fault> {
-    // What a pipe has may be of another partition.
-    message.partition = None;
+    message.is_of_no_partition();
     match poll_fn(|cx| message.poll_on(None, drive, cx)).await {
         Err(fault) => mend(message, feed, None, None, fault, drive).await,
         Ok(()) => Ok(()),
@@ -352,6 +356,17 @@ impl<I, T: Turns<I>> InHand<I, T> {
             self.during(|turns, _| turns.restart(partition))?;
         }
         Ok(())
+    }
+
+    /// What a pipe has may be of another partition than the last message, also of one whose outputs nobody has sent:
+    /// rather sent twice than never.
+    fn is_of_no_partition(&mut self) {
+        self.partition = None;
+        if std::mem::take(&mut self.withholds)
+            && let Some(transaction) = &mut self.transaction
+        {
+            transaction.outgoing.withhold(false);
+        }
     }
 
     /// Handles message after message, each to its publication.

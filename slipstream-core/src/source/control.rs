@@ -43,6 +43,8 @@ use tokio::sync::Notify;
 #[derive(Clone, Default)]
 pub struct Control {
     inner: Arc<Inner>,
+    /// Of one reader, where the source is a member of a group: see [`for_one_reader`](Control::for_one_reader).
+    dealt: Arc<Mutex<Dealt>>,
 }
 
 #[derive(Default)]
@@ -59,6 +61,15 @@ struct Steering {
     holders: BTreeSet<&'static str>,
     /// The last seek of each partition.
     sought: BTreeMap<i32, Seek>,
+    /// Of the feeds that read the source, to be woken by a seek.
+    feeds: Vec<Weak<AtomicWaker>>,
+    published: Published,
+}
+
+/// What a group has dealt out to one reader and taken away again, and what that has in hand. Its lock is taken under
+/// that of the steering.
+#[derive(Default)]
+struct Dealt {
     /// The state up to which the messages of a partition are of before a revocation.
     revoked: BTreeMap<i32, u64>,
     /// The state up to which messages of a partition that have begun are not published any more.
@@ -67,9 +78,6 @@ struct Steering {
     withheld: BTreeMap<i32, i64>,
     /// Of the workers that handle its messages.
     hands: Vec<Weak<Hand>>,
-    /// Of the feeds that read the source, to be woken by a seek.
-    feeds: Vec<Weak<AtomicWaker>>,
-    published: Published,
 }
 
 struct Seek {
@@ -192,8 +200,9 @@ impl Control {
     /// fetched at that state is of before it.
     pub(crate) fn stale_since(&self, as_of: u64) -> Vec<i32> {
         let steering = self.steering();
+        let dealt = self.dealt();
         let sought = steering.sought.iter().map(|(partition, seek)| (partition, seek.state));
-        let revoked = steering.revoked.iter().map(|(partition, state)| (partition, *state));
+        let revoked = dealt.revoked.iter().map(|(partition, state)| (partition, *state));
         let later = sought.chain(revoked).filter(|(_, state)| *state > as_of);
         later.map(|(partition, _)| *partition).collect()
     }
@@ -206,18 +215,18 @@ impl Control {
     /// Whether a message of `partition` that began at the state `as_of` has lost its partition.
     #[cold]
     pub(crate) fn is_lost_since(&self, as_of: u64, partition: i32) -> bool {
-        self.steering().lost.get(&partition).is_some_and(|state| *state > as_of)
+        self.dealt().lost.get(&partition).is_some_and(|state| *state > as_of)
     }
 
     /// What was fetched of these partitions and has not begun is another's to handle; what is in hand is finished.
     /// Answers the state that this made, for [`settled`](Control::settled).
     #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
     pub(crate) fn revoke(&self, partitions: impl IntoIterator<Item = i32>) -> u64 {
-        let mut steering = self.steering();
+        let (steering, mut dealt) = (self.steering(), self.dealt());
         let state = self.change(&steering);
         for partition in partitions {
-            steering.revoked.insert(partition, state);
-            steering.withheld.remove(&partition);
+            dealt.revoked.insert(partition, state);
+            dealt.withheld.remove(&partition);
         }
         state
     }
@@ -226,28 +235,29 @@ impl Control {
     /// another handles them: after a revocation whose bound is over, and at once when they were lost.
     #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
     pub(crate) fn lose(&self, partitions: impl IntoIterator<Item = i32>) {
-        let mut steering = self.steering();
+        let (steering, mut dealt) = (self.steering(), self.dealt());
         let state = self.change(&steering);
         for partition in partitions {
-            steering.lost.insert(partition, state);
+            dealt.lost.insert(partition, state);
         }
     }
 
-    /// Waits until no message is in hand that began before `state` was made, at most until `deadline`. Answers
-    /// whether it is so.
+    /// Waits until no message is in hand that began before `state` was made, at most until `deadline`, and calls
+    /// `between` every now and then, since a message may wait for the caller. Answers whether it is so.
     #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
-    pub(crate) fn settled(&self, state: u64, deadline: Instant) -> bool {
+    pub(crate) fn settled(&self, state: u64, deadline: Instant, mut between: impl FnMut()) -> bool {
         // Often enough that a rebalance of many is not felt; the workers are not to wake anybody for it.
         const LOOK: Duration = Duration::from_millis(1);
         fence(Ordering::SeqCst);
         loop {
             let settled = |hand: &Arc<Hand>| hand.began_at.load(Ordering::Acquire) >= state;
-            if self.steering().hands.iter().filter_map(Weak::upgrade).all(|hand| settled(&hand)) {
+            if self.dealt().hands.iter().filter_map(Weak::upgrade).all(|hand| settled(&hand)) {
                 return true;
             }
             if Instant::now() >= deadline {
                 return false;
             }
+            between();
             thread::sleep(LOOK);
         }
     }
@@ -255,22 +265,22 @@ impl Control {
     /// Keeps back the outputs of the messages of `partition` before `offset`, which another has sent.
     #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
     pub(crate) fn withhold(&self, partition: i32, offset: i64) {
-        let mut steering = self.steering();
+        let (steering, mut dealt) = (self.steering(), self.dealt());
         self.change(&steering);
-        steering.withheld.insert(partition, offset);
+        dealt.withheld.insert(partition, offset);
     }
 
     /// The partitions whose outputs are kept back, and up to where.
     pub(crate) fn withheld(&self) -> Vec<(i32, i64)> {
-        self.steering().withheld.iter().map(|(partition, offset)| (*partition, *offset)).collect()
+        self.dealt().withheld.iter().map(|(partition, offset)| (*partition, *offset)).collect()
     }
 
     /// That of a worker that is about to handle messages of the source.
     pub(crate) fn hand(&self) -> Arc<Hand> {
         let hand = Arc::new(Hand { began_at: AtomicU64::new(EMPTY) });
-        let mut steering = self.steering();
-        steering.hands.retain(|hand| hand.strong_count() > 0);
-        steering.hands.push(Arc::downgrade(&hand));
+        let mut dealt = self.dealt();
+        dealt.hands.retain(|hand| hand.strong_count() > 0);
+        dealt.hands.push(Arc::downgrade(&hand));
         hand
     }
 
@@ -318,12 +328,23 @@ impl Control {
         self.steering().published = Published::Ended(committed);
     }
 
+    /// The same control for one that reads the source as a member of a group: pauses and seeks are those of all who
+    /// read it, but what its group gives and takes is its own matter.
+    #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
+    pub(crate) fn for_one_reader(&self) -> Self {
+        Control { inner: Arc::clone(&self.inner), dealt: Arc::default() }
+    }
+
     /// The caller has the lock.
     fn change(&self, _: &MutexGuard<'_, Steering>) -> u64 {
         self.inner.state.fetch_add(1, Ordering::Release) + 1
     }
 
-    // What runs under the lock does not panic, so it is never left half changed.
+    // What runs under the locks does not panic, so nothing is ever left half changed.
+    fn dealt(&self) -> MutexGuard<'_, Dealt> {
+        self.dealt.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn steering(&self) -> MutexGuard<'_, Steering> {
         self.inner.steering.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -426,19 +447,41 @@ mod tests {
     }
 
     #[test]
+    fn what_a_group_takes_from_one_reader_is_nothing_to_another() {
+        let source = Control::default();
+        let (one, other) = (source.for_one_reader(), source.for_one_reader());
+        let hand = other.hand();
+        hand.begins_at(other.state());
+        let before = other.state();
+        one.withhold(0, 5);
+        let state = one.revoke([0]);
+        one.lose([0]);
+        one.withhold(0, 5);
+        assert!(one.settled(state, Instant::now(), || ()) && !other.settled(state, Instant::now(), || ()));
+        assert_eq!((one.stale_since(before), other.stale_since(before)), (vec![0], vec![]));
+        assert!(one.is_lost_since(before, 0) && !other.is_lost_since(before, 0));
+        assert_eq!((one.withheld(), other.withheld()), (vec![(0, 5)], vec![]));
+        source.seek(1, 3);
+        source.pause();
+        assert!(
+            [&one, &other].iter().all(|reader| reader.is_paused() && reader.stale_since(state).contains(&1))
+        );
+    }
+
+    #[test]
     fn a_revocation_waits_for_what_began_before_it_and_for_nothing_else() {
         let control = Control::default();
         let (idle, busy) = (control.hand(), control.hand());
         busy.begins_at(control.state());
         let state = control.revoke([0]);
-        assert!(!control.settled(state, Instant::now()));
+        assert!(!control.settled(state, Instant::now(), || ()));
         busy.begins_at(state);
-        assert!(control.settled(state, Instant::now()));
+        assert!(control.settled(state, Instant::now(), || ()));
         busy.begins_at(0);
         drop(busy);
-        assert!(control.settled(state, Instant::now()), "a worker that is gone has nothing in hand");
+        assert!(control.settled(state, Instant::now(), || ()), "a worker that is gone has nothing in hand");
         idle.is_empty_now();
-        assert!(control.settled(state, Instant::now()));
+        assert!(control.settled(state, Instant::now(), || ()));
     }
 
     #[test]

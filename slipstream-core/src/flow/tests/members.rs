@@ -341,12 +341,12 @@ async fn waiting() -> Waiting {
 async fn a_revocation_waits_for_the_message_in_hand_and_commits_it() {
     let Waiting { group, store, go_on, handle, running, .. } = waiting().await;
     let state = group.revoke(0);
-    assert!(!group.control.settled(state, Instant::now()), "message 3 is in hand");
+    assert!(!group.control.settled(state, Instant::now(), || ()), "message 3 is in hand");
     go_on.notify_one();
     let (control, standing) = (group.control.clone(), group.standing());
     let committed = aside(move || {
         let far = Instant::now() + Duration::from_secs(60);
-        assert!(control.settled(state, far));
+        assert!(control.settled(state, far, || ()));
         standing.commit(Duration::from_secs(60))
     });
     committed.await.unwrap();
@@ -360,12 +360,27 @@ async fn a_revocation_waits_for_the_message_in_hand_and_commits_it() {
 }
 
 #[tokio::test]
+async fn a_revocation_waits_for_no_message_that_has_not_begun_since_the_source_is_paused() {
+    let Waiting { group, store, go_on, running, .. } = waiting().await;
+    group.control.pause();
+    go_on.notify_one();
+    until(|| group.control.settled(group.control.state(), Instant::now(), || ())).await;
+    let state = group.revoke(0);
+    assert!(group.control.settled(state, Instant::now(), || ()), "message 4 was fetched, and waits");
+    group.assign(0);
+    group.control.resume();
+    group.end();
+    running.await.unwrap().unwrap();
+    assert_eq!(store.positions("group of test").unwrap().next(0), Some(LENGTH));
+}
+
+#[tokio::test]
 async fn a_message_whose_partition_is_gone_is_dropped_when_it_is_to_be_published() {
     let Waiting { group, cache, arrived, go_on, running, .. } = waiting().await;
     group.revoke(0);
     group.control.lose([0]);
     go_on.notify_one();
-    until(|| group.control.settled(group.control.state(), Instant::now())).await;
+    until(|| group.control.settled(group.control.state(), Instant::now(), || ())).await;
     assert_eq!(cache.get(&3).unwrap(), None);
     assert_eq!(group.standing().known().unwrap().next(0), Some(3));
     // It comes back, and begins with that message.
@@ -395,6 +410,23 @@ async fn outputs_that_another_has_sent_are_kept_back_and_the_state_is_not() {
     let expected: Vec<_> = (6..10).chain(0..10).collect();
     assert_eq!(group.broker.records(), expected);
     assert!(cache.iter().all(|row| row.unwrap().1 == 2), "both partitions count");
+}
+
+#[tokio::test]
+async fn what_a_pipe_has_of_a_partition_is_sent_also_after_a_message_whose_outputs_are_kept_back() {
+    use futures::StreamExt;
+    let group = Group::new();
+    group.control.withhold(1, LENGTH);
+    group.state().unsent = LENGTH * 2;
+    group.assign(0);
+    group.assign(1);
+    group.end();
+    let out = Out(Arc::clone(&group.broker));
+    let threes =
+        source(&group).pipe(|items| items.chunks(3)).handle(|some: Vec<i64>| Some(some.len() as i64));
+    flow().with(threes.sink(&out)).run(()).await.unwrap();
+    let records = group.broker.records();
+    assert_eq!(records[..4], [3, 3, 3, 1], "{records:?}");
 }
 
 #[tokio::test]

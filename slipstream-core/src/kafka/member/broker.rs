@@ -32,8 +32,8 @@ pub(in crate::kafka) struct Range {
 
 /// How long one question may take, so that what else there is to do is done in between.
 const ASK: Duration = Duration::from_millis(500);
-/// A topic that was just made is not known to all brokers at once.
-const MADE_WITHIN: Duration = Duration::from_secs(3);
+/// A topic, or a partition, that was just made is not known to all brokers at once.
+pub(super) const MADE_WITHIN: Duration = Duration::from_secs(3);
 const AGAIN: Duration = Duration::from_millis(50);
 
 /// Asks once what partitions a topic has. `None` when there was no answer: it may be asked again.

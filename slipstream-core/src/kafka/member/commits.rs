@@ -41,7 +41,14 @@ impl Commits {
         self.latest = Some(mark.clone());
     }
 
-    pub(super) fn hold(&mut self, partition: i32, held: Held) {
+    /// A partition is this process's, from this offset on.
+    pub(super) fn hold(&mut self, partition: i32, from: i64, held: Held) {
+        // What was told of an older assignment is not to be told of this one, unless it goes on there.
+        if let Some(mark) = &mut self.latest
+            && mark.positions.next(partition) != Some(from)
+        {
+            mark.positions.remove(partition);
+        }
         self.ours.insert(partition, held);
     }
 
@@ -142,7 +149,7 @@ mod tests {
     #[test]
     fn the_newest_is_due_of_what_is_ours_until_the_group_has_it() {
         let mut commits = Commits::default();
-        commits.hold(0, Held::default());
+        commits.hold(0, 0, Held::default());
         commits.tell(&mark(&[(0, 3), (1, 5)]));
         commits.tell(&mark(&[(0, 4), (1, 6)]));
         assert_eq!(due(&commits), [(0, 4)]);
@@ -157,7 +164,7 @@ mod tests {
     #[test]
     fn what_was_published_under_an_older_assignment_is_not_told_again() {
         let mut commits = Commits::default();
-        commits.hold(0, Held { before: Some(100), ..Held::default() });
+        commits.hold(0, 0, Held { before: Some(100), ..Held::default() });
         commits.tell(&mark(&[(0, 100)]));
         assert!(due(&commits).is_empty());
         commits.tell(&mark(&[(0, 501)]));
@@ -165,10 +172,23 @@ mod tests {
     }
 
     #[test]
+    fn what_was_told_of_an_older_assignment_is_due_only_where_the_new_one_goes_on_there() {
+        let mut commits = Commits::default();
+        commits.tell(&mark(&[(0, 51), (1, 51), (2, 51)]));
+        // Another has gone on to 100; published was 52, which is not committed yet; the group refused 51.
+        commits.hold(0, 100, Held { group: Some(100), ..Held::default() });
+        commits.hold(1, 52, Held { group: Some(50), ..Held::default() });
+        commits.hold(2, 51, Held { group: Some(50), ..Held::default() });
+        assert_eq!(due(&commits), [(2, 51)]);
+        commits.tell(&mark(&[(0, 101), (1, 52), (2, 51)]));
+        assert_eq!(due(&commits), [(0, 101), (1, 52), (2, 51)]);
+    }
+
+    #[test]
     fn a_partition_that_comes_back_is_as_it_was_left_unless_the_group_was_told_of_it() {
         let mut commits = Commits::default();
-        commits.hold(0, Held { group: Some(3), ..Held::default() });
-        commits.hold(1, Held::default());
+        commits.hold(0, 0, Held { group: Some(3), ..Held::default() });
+        commits.hold(1, 0, Held::default());
         commits.done(0, 5);
         commits.let_go(&[0, 1]);
         assert!(commits.is_as_left(0, Some(5)) && !commits.is_as_left(0, Some(6)));
@@ -178,7 +198,7 @@ mod tests {
     #[test]
     fn while_outputs_are_withheld_the_group_keeps_its_offset() {
         let mut commits = Commits::default();
-        commits.hold(0, Held { withheld_before: 500, ..Held::default() });
+        commits.hold(0, 0, Held { withheld_before: 500, ..Held::default() });
         commits.tell(&mark(&[(0, 499)]));
         assert!(due(&commits).is_empty());
         commits.tell(&mark(&[(0, 500)]));
@@ -188,7 +208,7 @@ mod tests {
     #[test]
     fn the_text_is_read_back_and_any_other_is_none() {
         let mut commits = Commits { known: Some(4), ..Commits::default() };
-        commits.hold(0, Held::default());
+        commits.hold(0, 0, Held::default());
         commits.tell(&mark(&[(0, 1)]));
         let (_, note) = commits.due("one").unwrap();
         assert_eq!(

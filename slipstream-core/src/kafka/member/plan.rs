@@ -15,6 +15,7 @@ use super::{
     commits::Note,
     context::Consumer,
     slot::Slot,
+    trouble::{self, Kind},
 };
 use crate::{
     BoxError,
@@ -134,7 +135,7 @@ impl Shared {
                 stored: facts.stored,
                 group: facts.group,
                 is_groups_ours: is_ours,
-                is_older: facts.keeps == Keeps::Nothing && facts.stored != Some(offset),
+                is_older: facts.stored != Some(offset),
                 withheld_before: decision.withheld_before,
                 is_out_of_range: !(range.low..=range.high).contains(&offset),
             })
@@ -192,8 +193,9 @@ impl Shared {
                 Err(error) => error,
             };
             let code = error.rdkafka_error_code();
-            let kind = code.map_or(super::trouble::Kind::Passing, super::trouble::kind);
-            if kind != super::trouble::Kind::Passing {
+            let kind = code.map_or(Kind::Passing, trouble::kind);
+            let is_just_made = kind == Kind::Unknown && began.elapsed() < broker::MADE_WITHIN;
+            if kind != Kind::Passing && !is_just_made {
                 return Err(self.error(topic, kind, error.to_string()));
             }
             if left.is_zero() || self.quits() {

@@ -6,15 +6,15 @@
 //! 100 ms ─────────────────┘                └─▶ park
 //! ```
 //!
-//! Invariants: one commit is on its way at a time; no turn waits for a broker but to answer a question, to assign
+//! Invariants: no turn waits for a broker but to answer a question, to assign
 //! and to let go; the consumer is dropped here, after its queues.
 use super::{
     Command, Reply, Shared,
     broker::{self, Described},
-    commits::Note,
-    context::{Consumer, Context},
+    context::Consumer,
     instances::Claim,
     slot::{Phase, Slot, Trouble},
+    telling,
     trouble::{self, Kind},
 };
 use crate::kafka::{
@@ -27,7 +27,7 @@ use rdkafka::{
     error::{KafkaError, RDKafkaErrorCode},
 };
 use std::{
-    sync::{Arc, MutexGuard, PoisonError, atomic::Ordering},
+    sync::{Arc, PoisonError, atomic::Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -41,23 +41,8 @@ const TURN: Duration = Duration::from_millis(100);
 const SOON: Duration = Duration::from_millis(1);
 /// For the last commit, when the group is left.
 const LAST_COMMIT: Duration = Duration::from_secs(10);
-/// Between two tries of a commit that has failed.
-const COMMIT_AGAIN: Duration = Duration::from_secs(1);
 /// For a question of the program's.
 const ANSWER: Duration = Duration::from_secs(10);
-
-/// The commit that is on its way.
-#[derive(Default)]
-pub(super) struct Committing {
-    replies: Option<Replies<Context>>,
-    on_its_way: Option<Vec<Sent>>,
-    not_before: Option<Instant>,
-}
-
-/// Offsets of a topic, and the text beside them.
-type Due = (Arc<Slot>, Vec<(i32, i64)>, Note);
-/// Offsets of a topic that were sent.
-type Sent = (Arc<Slot>, Vec<(i32, i64)>);
 
 struct Poller {
     shared: Arc<Shared>,
@@ -192,8 +177,10 @@ impl Poller {
                 Command::Describe { topic, since, within, reply } => {
                     self.describing.push(Describing { topic, since, within, reply });
                 }
-                Command::Resolve { slot, places, reply } => drop(reply.send(self.resolve(&slot, &places))),
-                Command::Ends { slot, reply } => drop(reply.send(self.ends(&slot))),
+                Command::Resolve { slot, places, reply } => {
+                    drop(reply.send(self.shared.resolved(&self.consumer, &slot, &places)));
+                }
+                Command::Ends { slot, reply } => drop(reply.send(self.shared.ended(&self.consumer, &slot))),
                 Command::Leave { reply } => leaving.push(reply),
             }
         }
@@ -248,7 +235,7 @@ impl Poller {
 
     /// Begins to read: all topics have joined.
     fn read(&mut self) -> Result<(), crate::BoxError> {
-        let slots = self.shared.slots().clone();
+        let slots = self.shared.slots();
         for slot in &slots {
             let queue = Queue::new(&self.consumer, &slot.waker);
             slot.gate().queue = Some(queue.ok_or("there is no memory for a queue of librdkafka's")?);
@@ -273,7 +260,7 @@ impl Poller {
             return;
         }
         self.looked = Instant::now();
-        for slot in self.shared.slots().clone() {
+        for slot in self.shared.slots() {
             let known = self.shared.partitions(&slot.topic);
             let Ok(Some(described)) =
                 broker::describe(&self.shared, &self.consumer, &slot.topic, Instant::now())
@@ -294,7 +281,7 @@ impl Poller {
     /// Does what feeds have left for this thread.
     fn called_for(&mut self) {
         let mut any = false;
-        for slot in self.shared.slots().clone() {
+        for slot in self.shared.slots() {
             if slot.places.until.is_some() && matches!(slot.gate().phase, Phase::Empty(_)) {
                 // It looks at the clock.
                 slot.waker.wake();
@@ -380,43 +367,6 @@ impl Poller {
         }
     }
 
-    fn resolve(
-        &self,
-        slot: &Slot,
-        places: &[(i32, crate::kafka::Offset)],
-    ) -> Result<super::Resolved, TopicError> {
-        let partitions: Vec<_> = places.iter().map(|(partition, _)| *partition).collect();
-        let (phase, ours): (_, Vec<_>) = {
-            let gate = slot.gate();
-            (gate.phase, partitions.iter().map(|partition| gate.is_ours(*partition)).collect())
-        };
-        let deadline = Instant::now() + ANSWER;
-        let known: Vec<_> = partitions
-            .iter()
-            .copied()
-            .filter(|at| (0..self.shared.partitions(&slot.topic)).contains(at))
-            .collect();
-        let ranges = self.shared.asked(&slot.topic, deadline, |within| {
-            broker::ranges(&self.consumer, &slot.topic, &known, within)
-        })?;
-        let offsets = self.shared.asked(&slot.topic, deadline, |within| {
-            broker::resolve(&self.consumer, &slot.topic, places, &ranges, within)
-        })?;
-        let ours =
-            partitions.into_iter().zip(ours).filter(|(_, is_ours)| *is_ours).map(|(partition, _)| partition);
-        Ok(super::Resolved { offsets, ranges, phase, ours: ours.collect() })
-    }
-
-    fn ends(&self, slot: &Slot) -> Result<Vec<(super::Assigned, i64)>, TopicError> {
-        let assigned: Vec<_> = slot.gate().assigned().collect();
-        let partitions: Vec<_> = assigned.iter().map(|known| known.partition).collect();
-        let ranges = self.shared.asked(&slot.topic, Instant::now() + ANSWER, |within| {
-            broker::ranges(&self.consumer, &slot.topic, &partitions, within)
-        })?;
-        let end = |known: super::Assigned| Some((known, ranges.get(&known.partition)?.high));
-        Ok(assigned.into_iter().filter_map(end).collect())
-    }
-
     /// Closes the consumer, which takes it out of the group.
     fn close(self) {
         let Poller { shared, consumer, .. } = self;
@@ -442,133 +392,66 @@ impl Shared {
     /// From now on nothing is read, committed or answered: what holds the consumer is let go.
     fn close(&self) {
         self.closes.store(true, Ordering::Release);
-        for slot in self.slots().iter() {
+        for slot in self.slots() {
             // Outside of the gate, since it wakes whoever reads.
             let queue = slot.gate().queue.take();
             drop(queue);
             slot.stands(None);
         }
-        *self.committing() = Committing::default();
+        *self.committing() = telling::Committing::default();
         // Whoever waits is told by this.
         let unanswered = self.commands().take();
         drop(unanswered);
     }
 
-    fn committing(&self) -> MutexGuard<'_, Committing> {
-        self.committing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What the group does not have yet.
-    fn due(&self) -> Vec<Due> {
-        let slots = self.slots().clone();
-        let due = slots.into_iter().filter_map(|slot| {
-            let (due, note) = slot.commits().due(self.instance())?;
-            Some((slot, due, note))
-        });
-        due.collect()
-    }
-
-    /// Sends what is due, unless something is on its way, and takes the answer to that.
-    fn commit_on_the_way(&self) {
-        if self.key.group.is_none() {
-            return;
-        }
-        self.take_answer(Duration::ZERO);
-        let not_before = self.committing().not_before;
-        if self.committing().on_its_way.is_none() && not_before.is_none_or(|then| Instant::now() >= then) {
-            let due = self.due();
-            self.send(due);
-        }
-    }
-
-    /// Commits what is due, and waits for the answer until the deadline.
-    pub(super) fn commit_due(&self, deadline: Instant) {
-        if self.key.group.is_some() {
-            self.take_answer(deadline.saturating_duration_since(Instant::now()));
-            let due = self.due();
-            self.commit_now(due, deadline);
-        }
-    }
-
-    /// Commits this, and waits for the answer until the deadline.
-    pub(super) fn commit_now(&self, due: Vec<Due>, deadline: Instant) {
-        self.take_answer(deadline.saturating_duration_since(Instant::now()));
-        if self.committing().on_its_way.is_some() {
-            tracing::warn!("the group does not answer to a commit: what it was to be told next is not sent");
-            return;
-        }
-        self.send(due);
-        self.take_answer(deadline.saturating_duration_since(Instant::now()));
-    }
-
-    fn send(&self, due: Vec<Due>) {
-        if due.is_empty() {
-            return;
-        }
-        let mut list = TopicPartitionList::new();
-        let mut sent = Vec::new();
-        for (slot, offsets, note) in due {
-            let text = note.text();
-            for (partition, offset) in &offsets {
-                let mut element = list.add_partition(&slot.topic, *partition);
-                if element.set_offset(Offset::Offset(*offset)).is_ok() {
-                    element.set_metadata(&text);
+    /// Answers what messages in hand may wait for. The rest of what is asked for has its time.
+    pub(super) fn answer(&self, consumer: &Consumer) {
+        let is_urgent =
+            |command: &mut Command| matches!(command, Command::Resolve { .. } | Command::Ends { .. });
+        let urgent =
+            self.commands().as_mut().map(|commands| commands.extract_if(.., is_urgent).collect::<Vec<_>>());
+        for command in urgent.into_iter().flatten() {
+            match command {
+                Command::Resolve { slot, places, reply } => {
+                    drop(reply.send(self.resolved(consumer, &slot, &places)));
                 }
-            }
-            sent.push((slot, offsets));
-        }
-        let mut committing = self.committing();
-        let Some(replies) = &committing.replies else { return };
-        match replies.commit(&list) {
-            Ok(()) => committing.on_its_way = Some(sent),
-            Err(code) => {
-                drop(committing);
-                self.not_committed(code);
+                Command::Ends { slot, reply } => drop(reply.send(self.ended(consumer, &slot))),
+                Command::Describe { .. } | Command::Leave { .. } => {}
             }
         }
     }
 
-    /// Takes the answer to what is on its way, if there is one within this time.
-    fn take_answer(&self, within: Duration) {
-        let mut committing = self.committing();
-        if committing.on_its_way.is_none() {
-            return;
-        }
-        let Some(answer) = committing.replies.as_ref().and_then(|replies| replies.wait(within)) else {
-            return;
+    fn resolved(
+        &self,
+        consumer: &Consumer,
+        slot: &Slot,
+        places: &[(i32, crate::kafka::Offset)],
+    ) -> Result<super::Resolved, TopicError> {
+        let partitions: Vec<_> = places.iter().map(|(partition, _)| *partition).collect();
+        let (phase, ours): (_, Vec<_>) = {
+            let gate = slot.gate();
+            (gate.phase, partitions.iter().map(|partition| gate.is_ours(*partition)).collect())
         };
-        let sent = committing.on_its_way.take().unwrap_or_default();
-        committing.not_before = None;
-        drop(committing);
-        match answer {
-            Ok(()) => {
-                for (slot, offsets) in sent {
-                    let mut commits = slot.commits();
-                    offsets.into_iter().for_each(|(partition, offset)| commits.done(partition, offset));
-                }
-            }
-            Err(code) => self.not_committed(code),
-        }
+        let deadline = Instant::now() + ANSWER;
+        let known: Vec<_> =
+            partitions.iter().copied().filter(|at| (0..self.partitions(&slot.topic)).contains(at)).collect();
+        let ranges = self
+            .asked(&slot.topic, deadline, |within| broker::ranges(consumer, &slot.topic, &known, within))?;
+        let offsets = self.asked(&slot.topic, deadline, |within| {
+            broker::resolve(consumer, &slot.topic, places, &ranges, within)
+        })?;
+        let ours =
+            partitions.into_iter().zip(ours).filter(|(_, is_ours)| *is_ours).map(|(partition, _)| partition);
+        Ok(super::Resolved { offsets, ranges, phase, ours: ours.collect() })
     }
 
-    /// The store has it, and so this is not lost: the next commit says it too.
-    fn not_committed(&self, code: RDKafkaErrorCode) {
-        self.committing().not_before = Some(Instant::now() + COMMIT_AGAIN);
-        let topic = self.slots().first().map(|slot| slot.topic.to_string()).unwrap_or_default();
-        match trouble::kind(code) {
-            kind @ (Kind::Login | Kind::Refused | Kind::Ends) => {
-                let group = self.key.group.as_deref().unwrap_or_default();
-                let said = format!("group `{group}` does not take its offsets: {code}");
-                self.fail(self.error(&topic, kind, said).into());
-            }
-            Kind::Passing | Kind::Unknown => {
-                if let Some(kept_back) = self.limit.admits() {
-                    tracing::warn!(
-                        "the group does not take offsets at the moment: {code} ({kept_back} lines kept back before); the \
-                         next commit tells it again"
-                    );
-                }
-            }
-        }
+    fn ended(&self, consumer: &Consumer, slot: &Slot) -> Result<Vec<(super::Assigned, i64)>, TopicError> {
+        let assigned: Vec<_> = slot.gate().assigned().collect();
+        let partitions: Vec<_> = assigned.iter().map(|known| known.partition).collect();
+        let ranges = self.asked(&slot.topic, Instant::now() + ANSWER, |within| {
+            broker::ranges(consumer, &slot.topic, &partitions, within)
+        })?;
+        let end = |known: super::Assigned| Some((known, ranges.get(&known.partition)?.high));
+        Ok(assigned.into_iter().filter_map(end).collect())
     }
 }

@@ -115,6 +115,7 @@ impl Shared {
             for plan in planned {
                 commits.hold(
                     plan.partition,
+                    plan.offset,
                     Held {
                         before: plan.stored.filter(|_| plan.is_older),
                         withheld_before: plan.withheld_before.unwrap_or(0),
@@ -173,7 +174,8 @@ impl Shared {
             topics.iter().for_each(|(slot, partitions)| slot.control.lose(partitions.iter().copied()));
         } else if !closes && !self.quits() {
             for ((slot, partitions), state) in topics.iter().zip(states) {
-                if !slot.control.settled(state, deadline) {
+                // A handler may ask where its topic ends, and wait for this thread.
+                if !slot.control.settled(state, deadline, || self.answer(consumer)) {
                     slot.control.lose(partitions.iter().copied());
                     tracing::warn!(
                         "a message of topic `{}` in hand is not done {:?} after its partition was called back: it is \
@@ -190,7 +192,7 @@ impl Shared {
             let how = if lost { "lost" } else { "let go" };
             tracing::info!("topic `{}`: {how}: {partitions:?}", slot.topic);
         }
-        let slots = self.slots().clone();
+        let slots = self.slots();
         let mut gates: Vec<_> = slots.iter().map(|slot| slot.gate()).collect();
         if removes && !closes {
             stay(consumer, slots.iter().map(|slot| &**slot).zip(gates.iter_mut().map(|gate| &mut **gate)));
@@ -220,7 +222,7 @@ impl Shared {
     /// The topics of a list that are read here.
     fn by_topic(&self, list: &TopicPartitionList) -> Vec<Of> {
         let listed = native::listed(list);
-        let slots = self.slots().clone();
+        let slots = self.slots();
         let of = |slot: Arc<Slot>| {
             let partitions = listed.iter().filter(|listed| *listed.topic == *slot.topic);
             let partitions: Vec<_> = partitions.map(|listed| listed.partition).collect();

@@ -235,6 +235,11 @@ impl Gate {
         for partition in partitions {
             if let Some(part) = self.part_mut(*partition) {
                 part.is_ours = false;
+                // A seek to where it stood was to keep it there, and where it goes on is asked anew.
+                let stood = part.next;
+                if self.sought.get(partition) == Some(&stood) {
+                    self.sought.remove(partition);
+                }
             }
         }
         if !self.parts.iter().any(|part| part.is_ours) {
@@ -318,5 +323,22 @@ impl Gate {
 
     pub(in crate::kafka) fn has_troubles(&self) -> bool {
         !self.troubles.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seek_that_was_to_keep_a_partition_where_it_is_goes_with_it_and_one_elsewhere_waits_for_it() {
+        let places = Places { start: Offset::Beginning, starts: BTreeMap::new(), until: None };
+        let slot = Slot::new("words".into(), places, Control::default());
+        let mut gate = slot.gate();
+        gate.assign(0, 5, None);
+        gate.assign(1, 5, None);
+        slot.seek(&mut gate, [(0, 5), (1, 3)].into_iter());
+        gate.withdraw(&[0, 1]);
+        assert_eq!(gate.sought, [(1, 3)].into());
     }
 }

@@ -99,7 +99,8 @@ impl FakeFlow {
                 published: Mutex::new(stored.iter().copied().collect()),
             });
             self.sources.lock().unwrap().push((Arc::clone(&source), Arc::clone(&stands)));
-            joined.push(((*topic).clone(), seeks, source, name, stands));
+            let control = source.control().unwrap().clone();
+            joined.push((Topic { control, ..(*topic).clone() }, seeks, source, name, stands));
         }
         let readers = joined.into_iter().map(|(topic, seeks, source, name, stands)| {
             let of = Arc::clone(&stands);
@@ -349,4 +350,9 @@ pub(super) async fn join_within(topic: &Topic<String, String>, within: Duration)
 pub(super) fn lose_member(kafka: &Kafka) {
     let lost = RDKafkaRespErr::RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID;
     kafka.mock().unwrap().request_errors(RDKafkaApiKey::Heartbeat, &[lost]);
+}
+
+/// Nothing answers from now on.
+pub(super) fn stop_broker(kafka: &Kafka) {
+    kafka.mock().unwrap().broker_down(1).unwrap();
 }

@@ -1,5 +1,7 @@
 //! Partitions move between the members of a group.
-use super::fake::{FakeFlow, LONG, Reader, cluster, commit_offset, fill, group_offsets, lose_member, words};
+use super::fake::{
+    FakeFlow, LONG, Reader, cluster, commit_offset, fill, group_offsets, lose_member, stop_broker, words,
+};
 use crate::{
     kafka::{Kafka, TopicError},
     source::{Joining, Judged},
@@ -167,6 +169,50 @@ async fn a_revocation_waits_for_the_message_in_hand_and_commits_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_message_in_hand_may_ask_for_the_ends_while_its_partition_is_called_back() {
+    let kafka = cluster(&[("words", 2)]).await;
+    fill(&kafka, "words", &[0, 1], 10);
+    let mut one = FakeFlow::new("asks").read(&words(&kafka, "words")).await;
+    let hand = one.topic.control.hand();
+    hand.begins_at(one.topic.control.state());
+    one.take(1).await;
+    let before = one.topic.control.state();
+    let mut two = FakeFlow::new("asks").read(&words(&kafka, "words")).await;
+    two.look();
+    wait(|| one.topic.control.state() != before).await;
+    let soon = Duration::from_secs(10);
+    tokio::time::timeout(soon, one.topic.lag()).await.expect("it is answered").unwrap();
+    let sought = one.topic.seek([(0, crate::kafka::Offset::Beginning)]);
+    tokio::time::timeout(soon, sought).await.expect("it is answered").unwrap();
+    assert!(!one.flow.has("commit"), "the message is still in hand");
+    hand.is_empty_now();
+    settle(&one, &two, (1, 1)).await;
+    one.leave().await;
+    two.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_group_of_one_flow_takes_away_is_nothing_to_another_flow_that_reads_the_topic() {
+    let kafka = cluster(&[("words", 2)]).await;
+    fill(&kafka, "words", &[0, 1], 10);
+    let topic = words(&kafka, "words");
+    let mut one = FakeFlow::new("shares").read(&topic).await;
+    one.take(20).await;
+    let mut other = FakeFlow::new("alone").read(&topic).await;
+    other.take(20).await;
+    let (mine, its) = (one.topic.control.clone(), other.topic.control.clone());
+    let before = its.state();
+    let mut two = FakeFlow::new("shares").read(&words(&kafka, "words")).await;
+    two.look();
+    wait(|| two.assigned().len() == 1).await;
+    assert!(!mine.stale_since(before).is_empty());
+    assert!(its.stale_since(before).is_empty(), "what it has fetched is its own to handle");
+    for reader in [&one, &two, &other] {
+        reader.leave().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_lost_partition_is_not_committed() {
     let kafka = cluster(&[("words", 1)]).await;
     fill(&kafka, "words", &[0], 10);
@@ -262,6 +308,34 @@ async fn a_partition_from_another_instance_is_rebuilt_and_its_outputs_withheld()
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_group_is_not_told_again_what_was_told_before_another_instance_went_on() {
+    let kafka = cluster(&[("words", 2)]).await;
+    fill(&kafka, "words", &[0, 1], 4);
+    let flow = |instance| FakeFlow::of(Joining::new(Some("kept"), Some(instance), true), "mine", true);
+    let mut one = flow("one").read(&words(&kafka, "words")).await;
+    one.take(8).await;
+    one.flow.commit();
+    wait(|| offsets(&kafka, "kept", 2) == [(0, 4), (1, 4)]).await;
+    let mut two = flow("two").read(&words(&kafka, "words")).await;
+    two.look();
+    settle(&one, &two, (1, 1)).await;
+    let moved = two.assigned()[0];
+    fill(&kafka, "words", &[moved], 6);
+    assert_eq!(two.take(6).await, [(moved, (4..10).collect())].into());
+    two.flow.commit();
+    two.leave().await;
+    wait(|| one.assigned().len() == 2).await;
+    // More turns of the thread than it needs to tell the group something.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(offsets(&kafka, "kept", 2).contains(&(moved, 10)), "{:?}", offsets(&kafka, "kept", 2));
+    fill(&kafka, "words", &[moved], 1);
+    assert_eq!(one.take(1).await, [(moved, vec![10])].into());
+    one.flow.commit();
+    wait(|| offsets(&kafka, "kept", 2).contains(&(moved, 11))).await;
+    one.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_instance_runs_once_in_a_process() {
     let kafka = cluster(&[("words", 1)]).await;
     fill(&kafka, "words", &[0], 1);
@@ -276,6 +350,17 @@ async fn an_instance_runs_once_in_a_process() {
     reader.leave().await;
     let reader = flow().read(&words(&kafka, "words")).await;
     reader.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_is_left_although_no_broker_answers() {
+    let kafka = cluster(&[("words", 1)]).await;
+    fill(&kafka, "words", &[0], 10);
+    let mut reader = FakeFlow::new("gone").read(&words(&kafka, "words")).await;
+    reader.take(10).await;
+    stop_broker(&kafka);
+    reader.flow.commit();
+    tokio::time::timeout(LONG, reader.leave()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -319,6 +319,17 @@ async fn a_record_that_is_refused_fails_each_flush_and_a_flow_that_begins_anew_h
     message.publish();
     message.flush().await.unwrap();
     assert!(texts(&kafka, "refused", 1).contains(&"sent".to_owned()));
+
+    // Also where it is no sink of the flow, so that nobody opens it.
+    refuse_next(&kafka);
+    message.put(&topic, &pair("a", "lost too"));
+    message.publish();
+    message.flush().await.unwrap_err();
+    let mut message = Message::default();
+    message.put(&topic, &pair("a", "sent by a call"));
+    message.publish();
+    message.flush().await.unwrap();
+    assert!(texts(&kafka, "refused", 1).contains(&"sent by a call".to_owned()));
 }
 
 #[tokio::test]

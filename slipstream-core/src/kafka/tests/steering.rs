@@ -91,6 +91,21 @@ async fn partitions_that_are_not_ours_are_named_and_the_others_sought() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_number_that_the_log_does_not_have_ends_the_source_that_is_sought_there() {
+    let kafka = cluster(&[("words", 1)]).await;
+    fill(&kafka, "words", &[0], 10);
+    let mut reader = FakeFlow::new("beyond").read(&words(&kafka, "words")).await;
+    reader.take(10).await;
+    reader.topic.control.seek(0, 99);
+    let error = reader.try_chunk().await.unwrap_err();
+    assert!(
+        matches!(error.downcast_ref(), Some(TopicError::OutOfRange { offset: 99, low: 0, high: 10, .. })),
+        "{error}"
+    );
+    reader.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_lag_is_what_is_not_published_yet() {
     let kafka = cluster(&[("words", 2)]).await;
     let topic = words(&kafka, "words");
@@ -104,6 +119,8 @@ async fn the_lag_is_what_is_not_published_yet() {
     reader.take(8).await;
     assert_eq!(topic.lag().await.unwrap(), [(0, 0), (1, 0)].into());
     assert_eq!(topic.position().iter().collect::<Vec<_>>(), [(0, 14), (1, 4)]);
+    reader.leave().await;
+    assert_eq!(topic.lag().await.unwrap(), [].into(), "its consumer is closed");
     reader.leave().await;
     drop(reader);
     assert_eq!(topic.lag().await.unwrap(), [].into());
