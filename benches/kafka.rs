@@ -14,7 +14,7 @@
 //! `scripts/kafka start` prints, `KAFKA_1=HOST:PORT`, in the environment.
 //!
 //! What is measured of reading begins with the first message handled and ends with the last: no start, no joining of
-//! a group, no leaving. Writing is measured from the client's start until all is acknowledged. The mock's broker is a
+//! a group, no leaving. Writing is measured from the first message until all is acknowledged. The mock's broker is a
 //! thread of this process, so that its time is in that of the process, ours as well as theirs; the time without it is
 //! beside it. The mock keeps five megabytes of a partition as they were sent, so its topics are packed with lz4.
 //!
