@@ -9,7 +9,7 @@ use crate::{
     },
     twin::clock::Took,
 };
-use slipstream::{Cache, Flow, Store, Timestamp, Topic, flow, handle, kafka::Encoded};
+use slipstream::{Cache, Store, Timestamp, Topic, flow, handle, kafka::Encoded};
 use std::sync::Arc;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -52,24 +52,8 @@ fn count_one(app: &Counter, purchase: Purchase) -> slipstream::Result<()> {
     Ok(())
 }
 
-#[handle(app.purchases, sink = app.counts)]
-fn count_up(app: &Counter, purchase: Purchase) -> slipstream::Result<(u64, u64)> {
-    app.meter.message();
-    let count = app.counts.get(&purchase.user)?.unwrap_or(0);
-    Ok((purchase.user, count + 1))
-}
-
 /// Counts purchases by user.
 pub(crate) fn count(runtime: &Runtime, filled: &Filled) -> Result<Took> {
-    count_by(runtime, filled, || flow![count_one])
-}
-
-/// The same with a look-up and a sink, which is right while nobody else counts.
-pub(crate) fn count_without_update(runtime: &Runtime, filled: &Filled) -> Result<Took> {
-    count_by(runtime, filled, || flow![count_up])
-}
-
-fn count_by(runtime: &Runtime, filled: &Filled, flow: impl Fn() -> Flow<Counter>) -> Result<Took> {
     let directory = TempDir::new()?;
     let store = Store::open(directory.path())?;
     let counter = Arc::new(Counter {
@@ -77,7 +61,7 @@ fn count_by(runtime: &Runtime, filled: &Filled, flow: impl Fn() -> Flow<Counter>
         counts: store.cache("counts")?,
         meter: Meter::new(filled.count),
     });
-    run(runtime, flow().store(&store), Arc::clone(&counter))?;
+    run(runtime, flow![count_one].store(&store), Arc::clone(&counter))?;
     counter.meter.took()
 }
 

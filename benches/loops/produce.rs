@@ -112,8 +112,11 @@ pub(crate) fn produce(
     keys: &[impl AsRef<[u8]>],
     value: &[u8],
 ) -> Result<Took> {
-    let clock = Clock::start();
     let producer = Producer::new(config, window)?;
+    // Else there may be half a second in it until librdkafka is connected to those who lead the partitions.
+    producer.send(BaseRecord::<(), _>::to(topic).payload(value))?;
+    producer.drain()?;
+    let clock = Clock::start();
     let mut committed = Instant::now();
     for (n, key) in (0..count).zip(keys.iter().cycle()) {
         producer.send(BaseRecord::to(topic).key(key.as_ref()).payload(value))?;
