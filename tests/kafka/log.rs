@@ -55,8 +55,14 @@ impl Log {
     pub(crate) async fn new(servers: &str, what: &str, partitions: i32) -> Log {
         let log = Log::there(servers, &unique(what));
         let topic = NewTopic::new(&log.name, partitions, TopicReplication::Fixed(1));
-        let made = log.admin().create_topics([&topic], &AdminOptions::new()).await.unwrap();
-        made.into_iter().for_each(|topic| drop(topic.unwrap()));
+        let options = AdminOptions::new().request_timeout(Some(Duration::from_secs(10)));
+        // A broker that was frozen or killed a moment ago may not answer to the first try, and have heard it.
+        for left in (0..6).rev() {
+            match log.admin().create_topics([&topic], &options).await.as_deref() {
+                Ok([Ok(_) | Err((_, RDKafkaErrorCode::TopicAlreadyExists))]) => break,
+                made => assert!(left > 0, "the topic cannot be made: {made:?}"),
+            }
+        }
         log.is_there_with(partitions).await;
         log
     }
