@@ -140,32 +140,24 @@ impl Commit {
         store: Option<Store>,
         sources: Vec<Arc<str>>,
     ) -> Result<Self, BoxError> {
-        let commit = Commit {
-            settings,
-            store: OnceLock::new(),
-            ended: Mutex::default(),
-            sources,
-            flow: None,
-            told: Vec::new(),
-            loose: Loose::default(),
-            outboxes: Mutex::default(),
-            window: RwLock::default(),
-            published: AtomicU64::new(0),
-            due: Notify::new(),
-            demand: Arc::default(),
-            full: AtomicU8::new(0),
-            room: Notify::new(),
-        };
+        let mut commit = Commit::without_store(settings);
+        commit.sources = sources;
         if let Some(store) = store {
             commit.begin(&store)?;
         }
         Ok(commit)
     }
 
-    #[cfg(not(feature = "rocksdb"))]
-    pub(crate) fn new(settings: Settings) -> Self {
+    /// The commits of a flow that knows of no store.
+    pub(crate) fn without_store(settings: Settings) -> Self {
         Commit {
             settings,
+            #[cfg(feature = "rocksdb")]
+            store: OnceLock::new(),
+            #[cfg(feature = "rocksdb")]
+            ended: Mutex::default(),
+            #[cfg(feature = "rocksdb")]
+            sources: Vec::new(),
             flow: None,
             told: Vec::new(),
             loose: Loose::default(),

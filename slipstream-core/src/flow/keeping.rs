@@ -105,7 +105,7 @@ impl Keeping {
             (commit, Keeps { store, on_lost_state, sync, flow }, has_store)
         };
         #[cfg(not(feature = "rocksdb"))]
-        let (commit, keeps, has_store) = (Commit::new(settings), Keeps {}, false);
+        let (commit, keeps, has_store) = (Commit::without_store(settings), Keeps {}, false);
         let sources = named_sources(routes, has_store)?;
         let joining = Arc::new(Joining::new(flow, self.instance.as_deref(), has_store));
         Ok((commit, Resuming { keeps, joining, sources, names }))

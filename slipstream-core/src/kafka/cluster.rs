@@ -5,7 +5,6 @@
 //!        └─ topic("sky") ─────┘
 //! ```
 use super::{SettingError, Settings, TopicError, Unformatted, native, producer::Producer};
-use crate::given::unique_id;
 use rdkafka::{
     ClientConfig,
     client::{Client, DefaultClientContext},
@@ -53,8 +52,6 @@ pub struct Kafka {
 type NamesAndValues = Vec<(String, String)>;
 
 struct Inner {
-    /// What tells it from others of the process.
-    id: u64,
     settings: Settings,
     servers: String,
     /// By all settings of producers, which the topics may have changed.
@@ -93,7 +90,7 @@ impl Kafka {
             return Err(SettingError::Missing { name: "bootstrap.servers", reason });
         }
         let producers = Mutex::default();
-        Ok(Kafka { inner: Arc::new(Inner { id: unique_id(), settings, servers, producers, mock }) })
+        Ok(Kafka { inner: Arc::new(Inner { settings, servers, producers, mock }) })
     }
 
     /// A cluster of one broker inside of this process, with nothing to install: librdkafka's mock. It keeps messages in
@@ -143,11 +140,6 @@ impl Kafka {
         &self.inner.settings
     }
 
-    #[allow(dead_code, reason = "sources are known by it")]
-    pub(super) fn id(&self) -> u64 {
-        self.inner.id
-    }
-
     /// The cluster, if it is one inside of this process.
     pub(super) fn mock(&self) -> Option<MockCluster<'_, DefaultClientContext>> {
         self.inner.mock.as_ref().and_then(Client::mock_cluster)
@@ -171,7 +163,6 @@ impl Kafka {
     }
 
     /// What a consumer of this cluster is made with, by the settings of its first topic.
-    #[allow(dead_code, reason = "sources read with it")]
     pub(super) fn consumer_config(
         &self,
         settings: &Settings,

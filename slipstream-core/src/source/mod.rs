@@ -24,11 +24,11 @@ pub(crate) use feed::{Chunk, Feed, Kept, Plain};
 pub(crate) use identity::Identity;
 pub use identity::SourceName;
 pub use iter::{Interval, Iter, interval, iter};
-#[allow(unused_imports, reason = "members of groups are on their way")]
+#[cfg_attr(not(feature = "kafka"), allow(unused_imports))]
 pub(crate) use joining::{Joined, Joining, Judged, Standing};
 pub use mark::Mark;
 pub use replay::{Csv, Json, Line, Replay, ReplayError, replay};
-#[allow(unused_imports, reason = "members of groups are on their way")]
+#[cfg_attr(not(feature = "kafka"), allow(unused_imports))]
 pub(crate) use seeks::{AnySeekable, Opens};
 pub use seeks::{Seekable, Seeks};
 

@@ -286,6 +286,15 @@ pub(super) fn fill(kafka: &Kafka, topic: &str, partitions: &[i32], count: usize)
     producer.flush(LONG).unwrap();
 }
 
+/// A client that sees a group from outside.
+fn of_group(kafka: &Kafka, group: &str) -> BaseConsumer {
+    ClientConfig::new()
+        .set("bootstrap.servers", kafka.bootstrap_servers())
+        .set("group.id", group)
+        .create()
+        .unwrap()
+}
+
 /// What a group has: offset and text.
 pub(super) fn group_offsets(
     kafka: &Kafka,
@@ -293,11 +302,7 @@ pub(super) fn group_offsets(
     topic: &str,
     partitions: i32,
 ) -> Vec<(i32, i64, String)> {
-    let consumer: BaseConsumer = ClientConfig::new()
-        .set("bootstrap.servers", kafka.bootstrap_servers())
-        .set("group.id", group)
-        .create()
-        .unwrap();
+    let consumer = of_group(kafka, group);
     let mut list = TopicPartitionList::new();
     for partition in 0..partitions {
         list.add_partition(topic, partition);
@@ -320,11 +325,7 @@ pub(super) fn commit_offset(
     offset: i64,
     text: &str,
 ) {
-    let consumer: BaseConsumer = ClientConfig::new()
-        .set("bootstrap.servers", kafka.bootstrap_servers())
-        .set("group.id", group)
-        .create()
-        .unwrap();
+    let consumer = of_group(kafka, group);
     let mut list = TopicPartitionList::new();
     let mut element = list.add_partition(topic, partition);
     element.set_offset(Offset::Offset(offset)).unwrap();
