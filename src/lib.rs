@@ -164,14 +164,20 @@
 //! is TLS and SASL/SCRAM, `gssapi`, which is Kerberos, and `zstd`. `chrono`, `jiff`, `time`: the times of these crates as
 //! keys. All are additive.
 pub use slipstream_core::{
-    AsKey, AsyncIterable, BoxError, Channel, Closed, CommitError, Control, Csv, Distance, Emitter, Error,
-    Flow, FlowHandle, FromItem, Handler, Interval, IntoContext, Items, Iter, Json, Key, KeyError, Line, Mark,
-    Message, Mount, OnError, Output, Position, Positions, PrefixOf, Replay, ReplayError, Result, Routes,
-    Seekable, Seeks, Sink, SinkAsync, SourceName, Timestamp, TimestampError, builder, codec, flow,
-    in_message, interval, iter, key, one, output, print, replay, sink_async, source,
+    AsKey, AsyncIterable, BoxError, Channel, Closed, CommitError, Control, Csv, Deferred, Distance, Emitter,
+    Error, Flow, FlowHandle, FromItem, Handler, Interval, IntoContext, Items, Iter, Json, Key, KeyError,
+    Line, Mark, Message, Mount, Named, OnError, Output, Position, Positions, PrefixOf, Replay, ReplayError,
+    Result, Routes, Seekable, Seeks, Sink, SinkAsync, SourceName, Timestamp, TimestampError, builder, codec,
+    flow, in_message, interval, is_replayed, iter, key, named, one, output, print, replay, sink_async,
+    source,
 };
 #[cfg(feature = "rocksdb")]
 pub use slipstream_core::{Cache, LostState, OnLostState, Store, StoreError, ValueFormat, cache, store};
+#[cfg(feature = "rocksdb")]
+pub use slipstream_core::{
+    Called, Check, Checkpoint, CheckpointBuilder, CheckpointError, Dependency, DependencyState,
+    DependencyStatus, Down, Marker, OnEnd, Outage, Pulse, Recovery, Status, Unknown,
+};
 #[cfg(feature = "kafka")]
 pub use slipstream_core::{
     kafka,

@@ -52,7 +52,10 @@ use loose::Loose;
 pub(crate) use told::Told;
 
 #[cfg(feature = "rocksdb")]
-use crate::store::{Rows, Staged, Store, StoreError, TurnNumber};
+use crate::{
+    store::{Recordings, Rows, Staged, Store, StoreError, TurnNumber},
+    watch::{Kind, Watched},
+};
 #[cfg(feature = "rocksdb")]
 use std::sync::OnceLock;
 
@@ -108,6 +111,9 @@ pub(crate) struct Commit {
     /// The flow's name, which those sources are told with each commit.
     flow: Option<String>,
     told: Vec<Told>,
+    /// What is stored with each commit.
+    #[cfg(feature = "rocksdb")]
+    recordings: Recordings,
     /// The positions of a flow without a store.
     loose: Loose,
     /// Those that messages of the flow have sent to.
@@ -160,6 +166,8 @@ impl Commit {
             sources: Vec::new(),
             flow: None,
             told: Vec::new(),
+            #[cfg(feature = "rocksdb")]
+            recordings: Vec::new(),
             loose: Loose::default(),
             outboxes: Mutex::default(),
             window: RwLock::default(),
@@ -181,6 +189,30 @@ impl Commit {
     pub(crate) fn telling(mut self, flow: Option<String>, told: Vec<Told>) -> Self {
         (self.flow, self.told) = (flow, told);
         self
+    }
+
+    /// These are stored with each commit.
+    #[cfg(feature = "rocksdb")]
+    pub(crate) fn recording(mut self, recordings: Recordings) -> Self {
+        self.recordings = recordings;
+        self
+    }
+
+    /// What is stored beside rows and positions, by the last commit.
+    #[cfg(feature = "rocksdb")]
+    pub(crate) fn record(&self, kind: Kind, name: &str) -> Result<Option<Vec<u8>>, BoxError> {
+        let Some((store, _)) = self.store.get() else { return Ok(None) };
+        Ok(store.record(kind, name)?)
+    }
+
+    /// Changes what is no message's doing, as a publication does.
+    #[cfg(feature = "rocksdb")]
+    pub(crate) fn publish_moves(
+        &self,
+        change: &mut dyn FnMut(&mut dyn FnMut(u32, i32, i64)),
+    ) -> Result<(), BoxError> {
+        let Some((store, turn)) = self.store.get() else { return Err("the flow has no store".into()) };
+        Ok(store.publish_moves(*turn, change)?)
     }
 
     /// The names under which the store keeps the positions of the sources, by their numbers, once all are known.
@@ -261,7 +293,8 @@ impl Commit {
         #[cfg(feature = "rocksdb")]
         {
             let mut published = Published::Whole;
-            if moved.is_some() || transaction.staged.is_some() {
+            let has_news = transaction.watched.as_ref().is_some_and(Watched::has_news);
+            if moved.is_some() || transaction.staged.is_some() || has_news {
                 published = self.publish_rows(transaction, moved)?;
             }
             // Others with a lock on these keys see them now. A message that runs again lets go by itself.
@@ -329,7 +362,13 @@ impl Commit {
             }
             return Ok(Published::Whole);
         };
-        if !store.publish(Some(*turn), reads, rows, moved)? {
+        let watched = &mut transaction.watched;
+        let then = || {
+            if let Some(watched) = watched {
+                watched.publish();
+            }
+        };
+        if !store.publish(Some(*turn), reads, rows, moved, then)? {
             return Ok(Published::Conflict);
         }
         if let Some(staged) = &mut transaction.staged {
@@ -485,7 +524,7 @@ impl Commit {
             // Before the freeze: a message in between is counted for two epochs rather than for none.
             self.published.store(0, Ordering::Relaxed);
             // 1. The next epoch begins; sources that waited for room go on.
-            let frozen = store.freeze();
+            let frozen = store.freeze(&self.recordings);
             self.full.fetch_and(!MEMORY, Ordering::Relaxed);
             self.room.notify_waiters();
             let Some(frozen) = frozen else {
@@ -493,6 +532,7 @@ impl Commit {
                 return self.demand.within(self.flush_outboxes()).await;
             };
             crash_point("frozen");
+            let caps = frozen.caps.clone();
             // 2. What was sent to the outside is there before the positions pass it.
             self.demand.within(self.flush(sinks)).await?;
             crash_point("flushed");
@@ -510,7 +550,7 @@ impl Commit {
             // 5. What they know now is never more than the store has.
             let tell = async {
                 for source in &self.told {
-                    source.tell_of(self.flow.as_deref(), store).await?;
+                    source.tell_of(self.flow.as_deref(), store, &caps).await?;
                 }
                 Ok(())
             };

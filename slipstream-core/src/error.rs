@@ -166,6 +166,15 @@ pub enum Error {
         #[source]
         cause: BoxError,
     },
+    /// A checkpoint cannot be part of the flow, or has ended it.
+    #[error("checkpoint `{checkpoint}` ended the flow")]
+    Checkpoint {
+        /// Its name.
+        checkpoint: String,
+        /// A `CheckpointError`.
+        #[source]
+        cause: BoxError,
+    },
     /// A source panicked while it was read.
     #[error("source `{origin}` panicked: {message}")]
     Source {

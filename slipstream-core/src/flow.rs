@@ -26,6 +26,8 @@ use tokio::{
     task::{Id, JoinError, JoinSet},
 };
 
+#[cfg(feature = "rocksdb")]
+mod checkpoints;
 mod handle;
 mod keeping;
 #[cfg(feature = "rocksdb")]
@@ -41,6 +43,11 @@ pub use lost::{LostState, OnLostState};
 
 use keeping::{Keeping, Link, Resuming};
 
+#[cfg(feature = "rocksdb")]
+use crate::checkpoint::AnyCheckpoint;
+#[cfg(feature = "rocksdb")]
+use checkpoints::{Mounts, Watched};
+
 type Mounting<C> = Box<dyn for<'c> FnOnce(&'c C, &mut Routes<'c, C>) -> Result<(), BoxError> + Send>;
 
 /// The handlers that run together over a shared context `C`: made by [`flow!`](crate::flow), or
@@ -52,6 +59,8 @@ pub struct Flow<C> {
     settings: Settings,
     keeping: Keeping,
     handle: FlowHandle,
+    #[cfg(feature = "rocksdb")]
+    checkpoints: Vec<Arc<dyn AnyCheckpoint>>,
 }
 
 impl<C> fmt::Debug for Flow<C> {
@@ -76,6 +85,8 @@ impl<C: 'static> Flow<C> {
             settings: Settings::default(),
             keeping: Keeping::default(),
             handle: FlowHandle::default(),
+            #[cfg(feature = "rocksdb")]
+            checkpoints: Vec::new(),
         }
     }
 
@@ -106,6 +117,13 @@ impl<C: 'static> Flow<C> {
     #[cfg(feature = "rocksdb")]
     pub fn store(mut self, store: &crate::store::Store) -> Self {
         self.keeping.store = Some(store.clone());
+        self
+    }
+
+    /// Runs with a checkpoint over sources of the flow, whose record its store keeps.
+    #[cfg(feature = "rocksdb")]
+    pub fn checkpoint<M: crate::Marker>(mut self, checkpoint: &crate::Checkpoint<M>) -> Self {
+        self.checkpoints.push(Arc::clone(&checkpoint.0) as Arc<dyn AnyCheckpoint>);
         self
     }
 
@@ -209,9 +227,8 @@ impl<C> Future for Run<C> {
     type Output = Result<(), BoxError>;
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         if let Some((flow, context)) = self.begins.take() {
-            let Flow { mounts, name, settings, keeping, handle } = flow;
-            let starting = Starting { mounts, name: name.clone(), settings, keeping, handle };
-            let opening = Opening::mount(starting, &context);
+            let name = flow.name.clone();
+            let opening = Opening::mount(flow, &context);
             self.runs = Some(Box::pin(async move {
                 let ended = async {
                     match opening?.open().await? {
@@ -233,15 +250,6 @@ impl<C> Future for Run<C> {
     }
 }
 
-/// What a flow starts with.
-struct Starting<C> {
-    mounts: Vec<(String, Mounting<C>)>,
-    name: Option<String>,
-    settings: Settings,
-    keeping: Keeping,
-    handle: FlowHandle,
-}
-
 /// A flow whose store is known and whose sources with positions are still to be opened. Here its context's
 /// type is forgotten.
 struct Opening {
@@ -250,24 +258,39 @@ struct Opening {
     sinks: Vec<Arc<dyn Flush>>,
     resuming: Resuming,
     handle: FlowHandle,
+    #[cfg(feature = "rocksdb")]
+    checkpoints: Mounts,
 }
 
 impl Opening {
-    fn mount<C>(flow: Starting<C>, context: &Arc<C>) -> Result<Self, Error> {
+    fn mount<C>(flow: Flow<C>, context: &Arc<C>) -> Result<Self, Error> {
         let mut routes = Routes::new();
         for (handler, mount) in flow.mounts {
             mount(context, &mut routes).map_err(|cause| Error::Start { handler, cause })?;
         }
         let (commit, resuming) = flow.keeping.begin(flow.settings, flow.name.as_deref(), &routes)?;
+        #[cfg(feature = "rocksdb")]
+        let checkpoints = Mounts::find(flow.checkpoints, &routes, resuming.has_store())?;
         routes.open()?;
         let (routes, sinks) = routes.over(context);
-        Ok(Opening { commit, routes, sinks, resuming, handle: flow.handle })
+        Ok(Opening {
+            commit,
+            routes,
+            sinks,
+            resuming,
+            handle: flow.handle,
+            #[cfg(feature = "rocksdb")]
+            checkpoints,
+        })
     }
 
     /// Opens the sources with positions where they go on, and begins to read. `None` where the flow is
     /// stopped before it has reached all that it needs.
     async fn open(self) -> Result<Option<Running>, Error> {
-        let Opening { commit, mut routes, sinks, mut resuming, handle: FlowHandle { stop, demand } } = self;
+        #[cfg(feature = "rocksdb")]
+        let checkpoints = self.checkpoints;
+        let Opening { commit, mut routes, sinks, mut resuming, handle, .. } = self;
+        let FlowHandle { stop, demand } = handle;
         let reached = async {
             for sinks in &sinks {
                 sinks.open().await.map_err(|cause| Error::Open { handler: sinks.name(), cause })?;
@@ -283,9 +306,14 @@ impl Opening {
         let commit = resuming.telling(commit);
         let starts = resuming.positions(&commit).await?;
         let commit = commit.on_demand(Arc::clone(&demand));
+        #[cfg(feature = "rocksdb")]
+        let (commit, watches) = checkpoints.watch(commit, &routes, resuming.names())?;
         let shared = Arc::new(Shared { stop, commit, demand: Arc::clone(&demand) });
         // Before the first handler, which may ask its source where it is.
         let links = resuming.link(&shared);
+        // Before a source is opened, which may be one that waits since before a restart.
+        #[cfg(feature = "rocksdb")]
+        let checkpoints = watches.begin(&routes, &shared)?;
         for (source, start) in starts {
             if let Some(route) = routes.get_mut(source as usize) {
                 route.open(start, resuming.joined(source, &shared))?;
@@ -297,7 +325,11 @@ impl Opening {
         for (source, route) in (0..).zip(routes) {
             let (origin, is_inner) = (route.origin().to_owned(), route.is_inner());
             let others_ended = Arc::clone(&tasks.others_ended);
-            for task in route.tasks(Start { shared: Arc::clone(&shared), source, others_ended }) {
+            #[cfg(feature = "rocksdb")]
+            let watch = checkpoints.of(source);
+            #[cfg(not(feature = "rocksdb"))]
+            let watch = None;
+            for task in route.tasks(Start { shared: Arc::clone(&shared), source, others_ended, watch }) {
                 let id = tasks.running.spawn(task).id();
                 tasks.origins.insert(id, origin.clone());
                 if !is_inner {
@@ -305,7 +337,14 @@ impl Opening {
                 }
             }
         }
-        Ok(Some(Running { _links: links, shared, tasks, sinks }))
+        Ok(Some(Running {
+            _links: links,
+            shared,
+            tasks,
+            sinks,
+            #[cfg(feature = "rocksdb")]
+            checkpoints,
+        }))
     }
 }
 
@@ -316,6 +355,8 @@ struct Running {
     shared: Arc<Shared>,
     tasks: Tasks,
     sinks: Vec<Arc<dyn Flush>>,
+    #[cfg(feature = "rocksdb")]
+    checkpoints: Watched,
 }
 
 /// The tasks of a flow's sources.
@@ -344,6 +385,14 @@ impl Running {
     async fn run(&mut self) -> Result<(), Error> {
         let Running { shared, tasks, sinks, .. } = self;
         let (done, ended) = oneshot::channel();
+        let (no_more, sources_ended) = oneshot::channel();
+        #[cfg(feature = "rocksdb")]
+        let checkpoints = self.checkpoints.keep(shared, sources_ended);
+        #[cfg(not(feature = "rocksdb"))]
+        let checkpoints = async move {
+            drop::<oneshot::Receiver<()>>(sources_ended);
+            None
+        };
         let source_failed = AtomicBool::new(false);
         let sources = async {
             let failed = tasks.all_ended(|| {
@@ -353,6 +402,7 @@ impl Running {
             let failed = failed.await;
             // Nobody listens any more where a commit has failed.
             let _ = done.send(());
+            let _ = no_more.send(());
             failed
         };
         let commits = async {
@@ -363,10 +413,12 @@ impl Running {
             }
             (kept, is_first)
         };
-        let (failed, (kept, commit_was_first)) = tokio::join!(sources, commits);
+        let (failed, (kept, commit_was_first), checkpoints) = tokio::join!(sources, commits, checkpoints);
         // What is published is committed, also when a handler has stopped the flow.
         let committed = shared.commit.end(sinks, kept.is_err()).await;
         let mut errors = if commit_was_first { vec![kept.err(), failed] } else { vec![failed, kept.err()] };
+        // Where it was first, the others have stopped for it, and have no error.
+        errors.push(checkpoints);
         errors.push(committed.err());
         for source in shared.commit.told() {
             errors.push(source.leave().await.err());

@@ -10,6 +10,8 @@ pub mod builder;
 #[cfg(feature = "rocksdb")]
 pub mod cache;
 mod channel;
+#[cfg(feature = "rocksdb")]
+mod checkpoint;
 pub mod codec;
 mod commit;
 mod error;
@@ -32,6 +34,7 @@ mod stop;
 #[cfg(feature = "rocksdb")]
 pub mod store;
 mod transaction;
+mod watch;
 
 #[cfg(feature = "kafka")]
 pub mod kafka;
@@ -42,6 +45,11 @@ pub use builder::source;
 #[cfg(feature = "rocksdb")]
 pub use cache::Cache;
 pub use channel::{Channel, Closed};
+#[cfg(feature = "rocksdb")]
+pub use checkpoint::{
+    Called, Check, Checkpoint, CheckpointBuilder, CheckpointError, Dependency, DependencyState,
+    DependencyStatus, Down, Marker, OnEnd, Outage, Pulse, Recovery, Status, Unknown,
+};
 pub use commit::CommitError;
 pub use error::{BoxError, Error, Result};
 pub use flow::{Flow, FlowHandle, IntoContext, Run};
@@ -58,13 +66,14 @@ pub use position::{Position, Positions};
 pub use route::{Mount, Routes};
 pub use sink::{Sink, SinkAsync, print, sink_async};
 pub use source::{
-    AsyncIterable, Control, Csv, Interval, Iter, Json, Line, Mark, Replay, ReplayError, Seekable, Seeks,
-    SourceName, interval, iter, replay,
+    AsyncIterable, Control, Csv, Interval, Iter, Json, Line, Mark, Named, Replay, ReplayError, Seekable,
+    Seeks, SourceName, interval, iter, named, replay,
 };
 #[cfg(feature = "rocksdb")]
 pub use store::{Store, StoreError, ValueFormat};
 pub use timestamp::{Timestamp, TimestampError};
-pub use transaction::in_message;
+pub use transaction::{in_message, is_replayed};
+pub use watch::Deferred;
 
 /// What `#[handle]` names; not for use by hand.
 #[doc(hidden)]

@@ -15,6 +15,7 @@ use crate::given::Given;
 use crate::outgoing::Outgoing;
 #[cfg(feature = "rocksdb")]
 use crate::store::{HeldLock, Staged, StagedThen};
+use crate::watch::Watched;
 #[cfg(feature = "rocksdb")]
 use std::sync::{Arc, Weak};
 
@@ -28,6 +29,8 @@ pub(crate) struct Transaction {
     pub(crate) given: Given,
     /// What it sends out when it is published.
     pub(crate) outgoing: Outgoing,
+    /// By what it is known, where somebody asks.
+    pub(crate) watched: Option<Watched>,
     /// The locks of the message.
     #[cfg(feature = "rocksdb")]
     pub(crate) locks: MessageLocks,
@@ -135,18 +138,27 @@ pub(crate) struct Savepoint {
     staged: Option<StagedThen>,
     given: usize,
     outgoing: usize,
+    told: usize,
     #[cfg(feature = "rocksdb")]
     has_lock: bool,
 }
 
+impl Savepoint {
+    /// How much the message had told checkpoints.
+    pub(crate) fn told(&self) -> usize {
+        self.told
+    }
+}
+
 impl Transaction {
     /// One that has done nothing, with places for what is given in it.
-    pub(crate) fn new(given: Given) -> Self {
+    pub(crate) fn new(given: Given, watched: Option<Watched>) -> Self {
         Transaction {
             #[cfg(feature = "rocksdb")]
             staged: None,
             given,
             outgoing: Outgoing::default(),
+            watched,
             #[cfg(feature = "rocksdb")]
             locks: MessageLocks::None,
         }
@@ -154,6 +166,9 @@ impl Transaction {
     /// Forgets what the message has written, and lets go its locks.
     pub(crate) fn roll_back(&mut self) {
         self.roll_back_to(&Savepoint::default());
+        if let Some(watched) = &mut self.watched {
+            watched.roll_back();
+        }
     }
     /// The message as it is now. Costs little: rows are copied when the next is written.
     pub(crate) fn savepoint(&self) -> Savepoint {
@@ -162,12 +177,20 @@ impl Transaction {
             staged: self.staged.as_ref().map(Staged::savepoint),
             given: self.given.len(),
             outgoing: self.outgoing.len(),
+            told: self.watched.as_ref().map_or(0, Watched::len),
             #[cfg(feature = "rocksdb")]
             has_lock: matches!(self.locks, MessageLocks::Held { .. }),
         }
     }
     /// Forgets what the message has done since, and lets go what it has locked since.
     pub(crate) fn roll_back_to(&mut self, savepoint: &Savepoint) {
+        self.roll_back_but_told(savepoint);
+        if let Some(watched) = &mut self.watched {
+            watched.truncate(savepoint.told);
+        }
+    }
+    /// The same, but what it has told checkpoints stands.
+    pub(crate) fn roll_back_but_told(&mut self, savepoint: &Savepoint) {
         #[cfg(feature = "rocksdb")]
         {
             match (&mut self.staged, &savepoint.staged) {
@@ -188,4 +211,25 @@ impl Transaction {
 #[must_use]
 pub fn in_message() -> bool {
     with(|current| current.is_some())
+}
+
+/// Whether the message in hand comes again to a handler that has published an earlier handling of it: because a
+/// [`Checkpoint`](crate::Checkpoint) has it handled again. A [`Message`](crate::Message) of a topic says the same. An aggregation
+/// that leaves such messages out counts each once.
+#[must_use]
+pub fn is_replayed() -> bool {
+    peek(|transaction| transaction.watched.as_ref().is_some_and(Watched::is_replayed)).unwrap_or(false)
+}
+
+/// Looks at the transaction of the message in hand, without a touch.
+pub(crate) fn peek<R>(f: impl FnOnce(&Transaction) -> R) -> Option<R> {
+    struct PutBack(Option<Box<Transaction>>);
+    impl Drop for PutBack {
+        #[inline]
+        fn drop(&mut self) {
+            CURRENT.set(self.0.take());
+        }
+    }
+    let current = PutBack(CURRENT.take());
+    current.0.as_deref().map(f)
 }

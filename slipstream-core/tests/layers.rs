@@ -3,21 +3,22 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// From the bottom to the top; modules of one line may not name each other.
-const LAYERS: [&[&str]; 10] = [
+const LAYERS: [&[&str]; 11] = [
     &["error", "on_error", "once", "opaque", "timestamp"],
     &["codec", "given", "key", "message", "outgoing", "position", "stop"],
+    &["watch"],
     &["item", "store"],
     &["transaction"],
     &["output", "pipe"],
     &["handler", "sink", "source"],
-    &["cache", "channel", "commit", "kafka"],
+    &["cache", "channel", "checkpoint", "commit", "kafka"],
     &["route"],
     &["builder"],
     &["flow"],
 ];
 
 /// What `lib.rs` re-exports, and from where.
-const NAMES: [(&str, &[&str]); 16] = [
+const NAMES: [(&str, &[&str]); 18] = [
     ("on_error", &["OnError"]),
     ("error", &["BoxError", "Error", "Result"]),
     ("timestamp", &["Timestamp", "TimestampError"]),
@@ -25,7 +26,8 @@ const NAMES: [(&str, &[&str]); 16] = [
     ("message", &["Message"]),
     ("item", &["FromItem"]),
     ("store", &["Store", "StoreError", "ValueFormat"]),
-    ("transaction", &["in_message"]),
+    ("transaction", &["in_message", "is_replayed"]),
+    ("watch", &["Deferred"]),
     ("output", &["Emitter", "Output", "one"]),
     ("pipe", &["Items"]),
     ("position", &["Position", "Positions"]),
@@ -42,6 +44,7 @@ const NAMES: [(&str, &[&str]); 16] = [
             "Json",
             "Line",
             "Mark",
+            "Named",
             "Replay",
             "ReplayError",
             "Seekable",
@@ -49,11 +52,33 @@ const NAMES: [(&str, &[&str]); 16] = [
             "SourceName",
             "interval",
             "iter",
+            "named",
             "replay",
         ],
     ),
     ("route", &["Mount", "Routes"]),
     ("cache", &["Cache"]),
+    (
+        "checkpoint",
+        &[
+            "Called",
+            "Check",
+            "Checkpoint",
+            "CheckpointBuilder",
+            "CheckpointError",
+            "Dependency",
+            "DependencyState",
+            "DependencyStatus",
+            "Down",
+            "Marker",
+            "OnEnd",
+            "Outage",
+            "Pulse",
+            "Recovery",
+            "Status",
+            "Unknown",
+        ],
+    ),
 ];
 
 fn layer(module: &str) -> usize {

@@ -6,7 +6,7 @@ use crate::{
     source::{AnySeekable, Joining, Mark},
 };
 use futures::FutureExt;
-use std::{fmt, future::Future, panic::AssertUnwindSafe, sync::Arc};
+use std::{collections::BTreeMap, fmt, future::Future, panic::AssertUnwindSafe, sync::Arc};
 
 #[cfg(feature = "rocksdb")]
 use crate::store::Store;
@@ -38,10 +38,20 @@ impl Told {
         !self.joining.has_store
     }
 
-    /// Tells the source of the commit that the store has just made.
+    /// Tells the source of the commit that the store has just made, of each partition no more than up to its cap.
     #[cfg(feature = "rocksdb")]
-    pub(super) async fn tell_of(&self, flow: Option<&str>, store: &Store) -> Result<(), Error> {
-        let positions = store.positions(&self.name).map_err(|cause| self.failed(cause.into()))?;
+    pub(super) async fn tell_of(
+        &self,
+        flow: Option<&str>,
+        store: &Store,
+        caps: &BTreeMap<(u32, i32), i64>,
+    ) -> Result<(), Error> {
+        let mut positions = store.positions(&self.name).map_err(|cause| self.failed(cause.into()))?;
+        for ((_, partition), cap) in caps.range((self.number, i32::MIN)..=(self.number, i32::MAX)) {
+            if positions.next(*partition).is_some_and(|next| next > *cap) {
+                positions.set(*partition, *cap, 0);
+            }
+        }
         let mark = Mark::new(flow.map(str::to_owned), store.id().to_string(), store.epoch(), positions);
         self.tell(&mark).await
     }

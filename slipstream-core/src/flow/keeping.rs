@@ -150,6 +150,18 @@ fn named_sources<C>(routes: &Routes<'_, C>, has_store: bool) -> Result<Vec<Sourc
 }
 
 impl Resuming {
+    /// Whether the flow keeps state.
+    #[cfg(feature = "rocksdb")]
+    pub(super) fn has_store(&self) -> bool {
+        self.joining.has_store
+    }
+
+    /// The names under which the store keeps the positions of the sources, by their numbers.
+    #[cfg(feature = "rocksdb")]
+    pub(super) fn names(&self) -> &[Arc<str>] {
+        &self.names
+    }
+
     /// The members of groups join, and say what the store is to call them.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use super::{TopicError, batch::Batch, topic::Codecs};
 use crate::{
     BoxError, FromItem, Message, Timestamp,
     codec::{self, Codec},
+    transaction,
 };
 use std::{fmt, sync::Arc};
 
@@ -57,7 +58,7 @@ impl<K: 'static, V: 'static> Encoded<K, V> {
             offset: self.offset(),
             timestamp: self.timestamp(),
             headers: self.headers().map(|(name, value)| (name.to_owned(), value.to_vec())).collect(),
-            replayed: false,
+            replayed: transaction::is_replayed(),
         })
     }
 

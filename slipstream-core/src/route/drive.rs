@@ -23,6 +23,7 @@ use crate::{
     source::{Chunk, Control, Feed, Hand},
     stop::Stop,
     transaction::{self, Transaction},
+    watch::{Watch, Watched},
 };
 use std::{
     future::poll_fn,
@@ -44,6 +45,10 @@ pub(crate) struct Drive {
     pub(crate) has_positions: bool,
     /// By what the source is paused and sought.
     pub(crate) control: Control,
+    /// Where somebody asks what the message in hand is.
+    pub(crate) watch: Option<Arc<Watch>>,
+    /// What ends here is the source, and not what was dealt out of it.
+    pub(crate) is_whole: bool,
 }
 
 /// What the routes of one flow share.
@@ -55,6 +60,11 @@ pub(crate) struct Shared {
 }
 
 impl Drive {
+    /// Whether a handler may answer that a message is to come again.
+    pub(crate) fn defers(&self) -> bool {
+        self.watch.as_ref().is_some_and(|watch| watch.defers)
+    }
+
     /// Waits until another message may begin, or the flow is to stop.
     #[inline]
     async fn settle(&self, gate: &mut Gate, as_of: u64) {
@@ -76,6 +86,11 @@ impl Drive {
             // Between two messages: a revocation need not wait for this one.
             gate.hand.begins_at(state);
             if !self.control.is_paused() {
+                if let Some(watch) = &self.watch {
+                    for (partition, offset) in self.control.sought_since(gate.state) {
+                        watch.sought(partition, offset);
+                    }
+                }
                 // What comes later is seen by the state.
                 gate.state = state;
                 gate.stale = self.control.stale_since(as_of);
@@ -84,6 +99,7 @@ impl Drive {
             }
             // Nor for one that does not begin before somebody resumes the source.
             gate.hand.is_empty_now();
+            self.control.is_emptied();
             tokio::select! {
                 () = self.control.resumed() => {}
                 () = self.shared.stop.stopped() => return,
@@ -115,13 +131,37 @@ impl Drive {
     }
 }
 
+/// Waits until the next chunk, and says that there is nothing where a partition may count as idle for that.
+async fn next_or_idle(watch: &Watch, next: impl Future<Output = Next>) -> Next {
+    let Some(idle) = watch.idle() else { return next.await };
+    // Often enough that the wait is not felt to be much longer.
+    let look = (idle / 4).max(Duration::from_millis(1));
+    let mut next = pin!(next);
+    loop {
+        tokio::select! {
+            biased;
+            next = &mut next => return next,
+            () = tokio::time::sleep(look) => watch.is_empty(),
+        }
+    }
+}
+
 /// How long a source that always has something may keep its worker from the other tasks. Shorter, and
 /// yielding (half a microsecond) is felt; longer, and so is the wait of the others.
 const LONGEST_TURN: Duration = Duration::from_millis(1);
 
+impl Drop for Gate {
+    /// Nothing is in hand any more: whoever waits for that looks again.
+    fn drop(&mut self) {
+        self.hand.is_empty_now();
+        self.control.is_emptied();
+    }
+}
+
 /// What a route has seen of its source's control.
 #[derive(Debug)]
 struct Gate {
+    control: Control,
     /// The state at which messages may begin.
     state: u64,
     /// The partitions that were sought or revoked since the chunk in hand was fetched: it has nothing for them.
@@ -168,10 +208,16 @@ pub(crate) async fn drive<I: Send>(
     drive: &Drive,
 ) -> Result<(), Fault> {
     let mends = turns.mends();
-    let mut message = InHand::new(turns);
+    let mut message = InHand::new(turns, drive);
     let mut chunk = Chunk::new();
     let hand = drive.control.hand();
-    let mut gate = Gate { state: u64::MAX, stale: Vec::new(), withheld: Vec::new(), hand };
+    let mut gate = Gate {
+        state: u64::MAX,
+        stale: Vec::new(),
+        withheld: Vec::new(),
+        hand,
+        control: drive.control.clone(),
+    };
     let (mut keeps, mut as_of) = (false, 0);
     let stop = &drive.shared.stop;
     let mut stopped = pin!(stop.stopped());
@@ -204,7 +250,13 @@ pub(crate) async fn drive<I: Send>(
                 Err(fault) => Poll::Ready(Next::Fault(fault)),
             }
         });
-        let next = next.await;
+        let next = match &drive.watch {
+            None => next.await,
+            Some(watch) => {
+                drive.control.is_emptied();
+                next_or_idle(watch, next).await
+            }
+        };
         gate.hand.begins_at(gate.state);
         match next {
             Next::Stop => return Ok(()),
@@ -268,6 +320,11 @@ pub(crate) async fn drive<I: Send>(
                 if drive.control.is_sought_since(chunk.as_of) {
                     continue;
                 }
+                if let Some(watch) = drive.watch.as_ref().filter(|_| drive.is_whole)
+                    && !waits_for_the_others(watch, &gate, drive).await
+                {
+                    continue;
+                }
                 return at_the_end(&mut message, feed, drive).await;
             }
         }
@@ -281,6 +338,28 @@ fn may_conflict() -> bool {
     #[cfg(not(feature = "rocksdb"))]
     let may = false;
     may
+}
+
+/// The source has come to its end, and what it depends on may still have its messages handled again. Answers false where
+/// it is held or sought meanwhile.
+pub(super) async fn waits_for_the_others_of(
+    watch: &Watch,
+    control: &Control,
+    state: u64,
+    stop: &Stop,
+) -> bool {
+    watch.has_ended();
+    tokio::select! {
+        () = watch.finished() => control.state() == state,
+        () = control.changed(state) => false,
+        () = stop.stopped() => true,
+    }
+}
+
+async fn waits_for_the_others(watch: &Watch, gate: &Gate, drive: &Drive) -> bool {
+    gate.hand.is_empty_now();
+    drive.control.is_emptied();
+    waits_for_the_others_of(watch, &drive.control, gate.state, &drive.shared.stop).await
 }
 
 /// Handles what the pipes have without a message, as a message of its own. Its position is that of
@@ -337,8 +416,9 @@ pub(super) struct InHand<I, T: Turns<I>> {
 }
 
 impl<I, T: Turns<I>> InHand<I, T> {
-    fn new(turns: T) -> Self {
-        let transaction = Transaction::new(turns.given());
+    fn new(turns: T, drive: &Drive) -> Self {
+        let watched = drive.watch.as_ref().map(Watch::watched);
+        let transaction = Transaction::new(turns.given(), watched);
         InHand {
             turns,
             transaction: Some(Box::new(transaction)),
@@ -362,6 +442,10 @@ impl<I, T: Turns<I>> InHand<I, T> {
     /// rather sent twice than never.
     fn is_of_no_partition(&mut self) {
         self.partition = None;
+        if let Some(watched) = self.transaction.as_mut().and_then(|transaction| transaction.watched.as_mut())
+        {
+            watched.begin_unasked();
+        }
         if std::mem::take(&mut self.withholds)
             && let Some(transaction) = &mut self.transaction
         {
@@ -383,6 +467,7 @@ impl<I, T: Turns<I>> InHand<I, T> {
         // By reference, so that no pointer is followed twice for each message.
         let (stop, commit, control) = (&*drive.shared.stop, &drive.shared.commit, &drive.control);
         let now = control.state_now();
+        let is_watched = drive.watch.is_some();
         let may_begin = || !stop.is_set() && !commit.is_full() && now.load(Ordering::Relaxed) == gate.state;
         let polled = self.poll(|turns, begun| {
             if *begun {
@@ -411,6 +496,9 @@ impl<I, T: Turns<I>> InHand<I, T> {
                     if turns.have_ended() {
                         continue;
                     }
+                }
+                if is_watched {
+                    watched(|watched| watched.begin(position));
                 }
                 if turns.begin(item, cx)?.is_pending() {
                     *begun = true;
@@ -443,7 +531,13 @@ impl<I, T: Turns<I>> InHand<I, T> {
         drive: &Drive,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
-        self.poll_to_the_end(position, drive, |turns| turns.mend(how, item, cx))
+        let is_watched = drive.watch.is_some();
+        self.poll_to_the_end(position, drive, |turns| {
+            if is_watched && how == Mend::Again {
+                watched(Watched::begin_again);
+            }
+            turns.mend(how, item, cx)
+        })
     }
 
     /// The message in hand is published when `step` is ready.
@@ -519,6 +613,15 @@ impl<I, T: Turns<I>> Drop for InHand<I, T> {
             self.roll_back();
         }
     }
+}
+
+/// What the message in hand is known by.
+fn watched(f: impl FnOnce(&mut Watched)) {
+    transaction::with(|current| {
+        if let Some(watched) = current.and_then(|transaction| transaction.watched.as_mut()) {
+            f(watched);
+        }
+    });
 }
 
 /// Whether what the message sends out is kept back.

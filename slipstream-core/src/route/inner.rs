@@ -40,7 +40,7 @@ pub(crate) struct InnerRouteOf<C, I> {
 
 impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> InnerRoute<C> for InnerRouteOf<C, I> {
     fn prepare<'a>(&'a self, context: &'a C) -> Box<dyn Within + 'a> {
-        let mut turns: Vec<_> = self.handlers.iter().map(|handler| handler.turn(context)).collect();
+        let mut turns: Vec<_> = self.handlers.iter().map(|handler| handler.turn(context, false)).collect();
         // A message runs again with what was given to it then, so pipes need to remember.
         turns.iter_mut().for_each(|turn| turn.keep(true));
         Box::new(Receiving {

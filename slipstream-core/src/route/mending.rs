@@ -14,9 +14,10 @@
 //! that undoes nothing.
 use super::turn::Turn;
 use crate::{
-    error::{Fault, FaultOf},
+    error::{Cause, Fault, FaultOf},
     on_error::{OnError, Verdict},
     transaction::{self, Savepoint},
+    watch::Deferred,
 };
 use std::task::{Context, Poll};
 
@@ -82,6 +83,23 @@ impl<T: Undoable> Mending<T> {
         });
     }
 
+    /// The message comes again: what the handler has done with it goes, but for its pulse.
+    fn defer(&mut self, savepoint: &Savepoint) {
+        self.turn.drop_call();
+        let (outputs, staged) = self.turn.outputs();
+        outputs.clear();
+        *staged = 0;
+        transaction::with(|current| {
+            if let Some(transaction) = current {
+                transaction.roll_back_but_told(savepoint);
+                if let Some(watched) = &mut transaction.watched {
+                    watched.defer(savepoint.told());
+                }
+            }
+        });
+        self.failures = 0;
+    }
+
     /// All outputs of the message, in order.
     fn with_those_before(&mut self) {
         let (outputs, staged) = self.turn.outputs();
@@ -105,6 +123,12 @@ impl<M, T: Turn<M> + Undoable<Output: Send>> Turn<M> for Mending<T> {
         self.done(polled)
     }
     fn failed(&mut self, fault: &FaultOf) -> Verdict {
+        if let Some(deferred) = is_deferred(fault)
+            && let Some(savepoint) = self.savepoint.take_if(|_| deferred.is_possible)
+        {
+            self.defer(&savepoint);
+            return Verdict::Skip;
+        }
         // What could not be taken for an item has not been begun with: nothing of it is to be undone.
         if let Some(savepoint) = self.savepoint.take() {
             self.undo(&savepoint);
@@ -140,6 +164,14 @@ impl<M, T: Turn<M> + Undoable<Output: Send>> Turn<M> for Mending<T> {
     }
     fn name(&self) -> &'static str {
         self.turn.name()
+    }
+}
+
+/// Whether the handler has answered that its message is to come again.
+fn is_deferred(fault: &FaultOf) -> Option<&Deferred> {
+    match &fault.cause {
+        Cause::Handler(error) => error.downcast_ref(),
+        _ => None,
     }
 }
 

@@ -24,7 +24,7 @@ mod via;
 pub(crate) use drive::Shared;
 pub use mounting::{Handled, Mountable, Outputting, handled};
 pub use readable::Readable;
-pub(crate) use task::{AnyRoute, Ready, Start};
+pub(crate) use task::{AnyRoute, Ready, Start, Steering};
 
 use crate::{
     BoxError, FromItem,
@@ -78,6 +78,13 @@ impl<C> Routes<'_, C> {
     }
 
     /// The routes, by the numbers of their sources.
+    /// The number of a source.
+    #[cfg(feature = "rocksdb")]
+    pub(crate) fn number(&self, identity: &Identity) -> Option<u32> {
+        let at = self.routes.iter().position(|(known, _)| known.is_same_source(identity))?;
+        u32::try_from(at).ok()
+    }
+
     pub(crate) fn all(&self) -> impl Iterator<Item = &dyn AnyRoute<C>> {
         self.routes.iter().map(|(_, route)| &**route)
     }

@@ -145,8 +145,8 @@ pub(crate) trait Mounted<C, M>: Flush {
         inner: Option<Box<Inner<'a>>>,
         drive: &'a Drive,
     ) -> BoxFuture<'a, Result<(), Fault>>;
-    /// Prepares to run as one of several.
-    fn turn<'a>(&'a self, context: &'a C) -> Box<dyn Turn<M> + 'a>;
+    /// Prepares to run as one of several, which may answer that a message is to come again.
+    fn turn<'a>(&'a self, context: &'a C, defers: bool) -> Box<dyn Turn<M> + 'a>;
     /// What is done when it fails.
     fn on_error(&self) -> OnError;
 }
@@ -189,13 +189,13 @@ where
         inner: Option<Box<Inner<'a>>>,
         shared: &'a Drive,
     ) -> BoxFuture<'a, Result<(), Fault>> {
-        if self.on_error.mends() {
-            return Box::pin(drive(Alone::new(Mounted::turn(self, context), inner), feed, shared));
+        if self.on_error.mends() || shared.defers() {
+            return Box::pin(drive(Alone::new(Mounted::turn(self, context, true), inner), feed, shared));
         }
         Box::pin(drive(Alone::new(turn(self, context), inner), feed, shared))
     }
-    fn turn<'a>(&'a self, context: &'a C) -> Box<dyn Turn<H::Item> + 'a> {
-        match self.on_error.mends() {
+    fn turn<'a>(&'a self, context: &'a C, defers: bool) -> Box<dyn Turn<H::Item> + 'a> {
+        match self.on_error.mends() || defers {
             true => Box::new(Mending::new(turn(self, context))),
             false => Box::new(turn(self, context)),
         }

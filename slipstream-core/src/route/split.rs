@@ -8,11 +8,12 @@
 //! Invariants: a partition has one worker for as long as the flow runs, so its messages are handled one
 //! after the other; what is dealt out and not yet handled is bounded; a worker that has ended ends the
 //! dealing.
-use super::Shared;
+use super::{Shared, drive::waits_for_the_others_of};
 use crate::{
     error::Fault,
     source::{Chunk, Control, Feed, Kept},
     stop::Stop,
+    watch::Watch,
 };
 use futures::{FutureExt, future::BoxFuture};
 use std::{
@@ -32,12 +33,13 @@ pub(super) fn split<I: Clone + Send + 'static>(
     workers: usize,
     control: Control,
     shared: Arc<Shared>,
+    watch: Option<Arc<Watch>>,
 ) -> Split<I> {
     // One, since a chunk is enough to work on while the next is being read.
     let (senders, feeds): (Vec<_>, Vec<_>) = (0..workers).map(|_| mpsc::channel(1)).unzip();
     let feeds =
         feeds.into_iter().map(|parts| Box::new(Dealt { parts, in_hand: None, kept: Kept::new() }) as _);
-    (deal(feed, senders, control, shared).boxed(), feeds.collect())
+    (deal(feed, senders, control, shared, watch).boxed(), feeds.collect())
 }
 
 async fn deal<I: Send>(
@@ -45,6 +47,7 @@ async fn deal<I: Send>(
     workers: Vec<mpsc::Sender<Part<I>>>,
     control: Control,
     shared: Arc<Shared>,
+    watch: Option<Arc<Watch>>,
 ) -> Result<(), Fault> {
     let mut worker_of = HashMap::new();
     let mut chunk = Chunk::new();
@@ -57,7 +60,15 @@ async fn deal<I: Send>(
         }
         if chunk.items.is_empty() {
             if asked_again {
-                return Ok(());
+                match &watch {
+                    Some(watch)
+                        if !waits_for_the_others_of(watch, &control, chunk.as_of, &shared.stop).await =>
+                    {
+                        asked_again = false;
+                        continue;
+                    }
+                    _ => return Ok(()),
+                }
             }
             // What is in hand may still seek, and so may whoever holds the source.
             drop(in_hand);

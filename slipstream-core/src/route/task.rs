@@ -20,8 +20,9 @@ use crate::{
     error::{Error, Fault},
     given::Receives,
     position::Positions,
-    source::{AnySeekable, Feed, Joined, Seeks, SourceName},
+    source::{AnySeekable, Control, Feed, Joined, Seeks, SourceName},
     stop::Stop,
+    watch::Watch,
 };
 use futures::{FutureExt, future::BoxFuture};
 use std::{any::Any, sync::Arc};
@@ -49,6 +50,10 @@ pub(crate) trait Ready: Send {
     fn origin(&self) -> &str;
     /// Whether its items are handled inside of the messages that gave them, but for those from outside.
     fn is_inner(&self) -> bool;
+    /// The names of its handlers, in the order mounted.
+    fn handlers(&self) -> Vec<&'static str>;
+    /// By what it is held and sought, and whether it can be sought; none of both for one that is handled inside.
+    fn control(&self) -> (Control, Steering);
     /// Opens a source with positions where it goes on.
     ///
     /// # Errors
@@ -56,6 +61,17 @@ pub(crate) trait Ready: Send {
     fn open(&mut self, start: Positions, joined: Option<Joined>) -> Result<(), Error>;
     /// What is to be run, each in a task of its own.
     fn tasks(self: Box<Self>, start: Start) -> Vec<Task>;
+}
+
+/// What can be done with a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Steering {
+    /// It has no positions: it can be held.
+    Held,
+    /// It has positions, and no control: it can be neither held nor sought.
+    Neither,
+    /// It can be held and sought.
+    Sought,
 }
 
 /// A part of the work on one source.
@@ -68,6 +84,8 @@ pub(crate) struct Start {
     pub(crate) source: u32,
     /// Set when the sources that are no such have ended.
     pub(crate) others_ended: Arc<Stop>,
+    /// Where somebody asks what its messages are.
+    pub(crate) watch: Option<Arc<Watch>>,
 }
 
 pub(super) struct Route<C, I> {
@@ -80,6 +98,8 @@ pub(super) struct Route<C, I> {
     /// From the opening on.
     feed: Option<Box<dyn Feed<I>>>,
     mounted: Vec<Box<dyn MountedOn<C, I>>>,
+    /// Of a source that has none of its own.
+    control: Control,
     /// All that were mounted, once the first of them is asked for.
     handlers: Option<Handlers<C, I>>,
 }
@@ -93,7 +113,16 @@ impl<C, I> Route<C, I> {
         seeks: Option<Seeks<I>>,
         receives: Option<Receives<I>>,
     ) -> Self {
-        Route { origin, name, seeks, receives, feed: None, mounted: Vec::new(), handlers: None }
+        Route {
+            origin,
+            name,
+            seeks,
+            receives,
+            feed: None,
+            mounted: Vec::new(),
+            control: Control::default(),
+            handlers: None,
+        }
     }
     pub(super) fn mount(&mut self, handler: Box<dyn MountedOn<C, I>>) {
         self.mounted.push(handler);
@@ -144,6 +173,21 @@ impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> Ready for Over<
     fn is_inner(&self) -> bool {
         self.route.receives.is_some()
     }
+    fn handlers(&self) -> Vec<&'static str> {
+        match &self.route.handlers {
+            Some(handlers) => handlers.iter().map(|handler| handler.name()).collect(),
+            None => self.route.mounted.iter().map(|handler| handler.name()).collect(),
+        }
+    }
+    fn control(&self) -> (Control, Steering) {
+        match self.route.seeks() {
+            None => (self.route.control.clone(), Steering::Held),
+            Some(source) => match source.control() {
+                None => (self.route.control.clone(), Steering::Neither),
+                Some(control) => (control.clone(), Steering::Sought),
+            },
+        }
+    }
     fn open(&mut self, start: Positions, joined: Option<Joined>) -> Result<(), Error> {
         if let Some(seeks) = &self.route.seeks {
             self.route.feed = Some(caught(&self.route.origin, || seeks.open(start, joined))?);
@@ -154,20 +198,29 @@ impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> Ready for Over<
         let Over { mut route, context, inner } = *self;
         let Some(mut feed) = route.feed.take() else { return Vec::new() };
         let seekable = route.seeks();
-        let control = seekable.as_ref().and_then(|source| source.control().cloned()).unwrap_or_default();
-        let Start { shared, source, others_ended } = start;
+        let own = seekable.as_ref().and_then(|source| source.control().cloned());
+        let control = own.unwrap_or_else(|| route.control.clone());
+        let Start { shared, source, others_ended, watch } = start;
         if route.receives.is_some() {
             feed = Box::new(UntilOthersEnd::new(feed, others_ended));
         }
         let origin: Arc<str> = Arc::from(route.origin.as_str());
         let has_positions = seekable.is_some();
-        let drive = Drive { shared: Arc::clone(&shared), source, has_positions, control: control.clone() };
+        let concurrency = seekable.map_or(1, |source| source.concurrency());
+        let drive = Drive {
+            shared: Arc::clone(&shared),
+            source,
+            has_positions,
+            control: control.clone(),
+            watch: watch.clone(),
+            is_whole: concurrency <= 1,
+        };
         let worker =
             Worker { origin: Arc::clone(&origin), context, inner, handlers: route.handlers(), drive };
-        match seekable.map_or(1, |source| source.concurrency()) {
+        match concurrency {
             0 | 1 => vec![worker.run(feed).boxed()],
             workers => {
-                let (deals, feeds) = split(feed, workers, control, shared);
+                let (deals, feeds) = split(feed, workers, control, shared, watch);
                 let deals = async move { deals.await.map_err(|fault: Fault| fault.of(&origin)) };
                 let tasks = feeds.into_iter().map(|feed| worker.clone().run(feed).boxed());
                 tasks.chain([deals.boxed()]).collect()
@@ -204,8 +257,10 @@ impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> Worker<C, I> {
         let ended = match &*handlers {
             [only] => only.run_alone(&context, &mut *feed, inner, &of_route).await,
             several => {
-                let turns = several.iter().map(|handler| handler.turn(&*context)).collect();
-                drive(Several::new(turns, inner), &mut *feed, &of_route).await
+                let turns =
+                    several.iter().map(|handler| handler.turn(&*context, of_route.defers())).collect();
+                let several = Several::new(turns, inner, of_route.watch.is_some());
+                drive(several, &mut *feed, &of_route).await
             }
         };
         ended.map_err(|fault: Fault| fault.of(&origin))

@@ -14,6 +14,7 @@ use crate::{
     error::{Fault, FaultOf},
     given::Given,
     on_error::Verdict,
+    transaction::{self, Transaction},
 };
 use std::task::{Context, Poll, ready};
 
@@ -234,12 +235,27 @@ pub(crate) struct Several<'a, I> {
     at: usize,
     /// The handler before `at` is done, and what it gave to others is not.
     inside: bool,
+    /// Whether somebody asks which handler is at work, and may leave some out.
+    is_watched: bool,
 }
 
 impl<'a, I> Several<'a, I> {
-    pub(crate) fn new(turns: Vec<Box<dyn Turn<I> + 'a>>, inner: Option<Box<Inner<'a>>>) -> Self {
+    pub(crate) fn new(
+        turns: Vec<Box<dyn Turn<I> + 'a>>,
+        inner: Option<Box<Inner<'a>>>,
+        is_watched: bool,
+    ) -> Self {
         let can_end = turns.iter().all(Turn::is_piped);
-        Several { turns, can_end, inner, item: None, again: false, at: 0, inside: false }
+        Several { turns, can_end, inner, item: None, again: false, at: 0, inside: false, is_watched }
+    }
+
+    /// The handler at `at` is about to begin. Answers whether the message is for it.
+    fn enters(&self) -> bool {
+        let enters = |current: Option<&mut Transaction>| {
+            let watched = current.and_then(|transaction| transaction.watched.as_mut());
+            watched.is_none_or(|watched| watched.enter(self.at))
+        };
+        !self.is_watched || transaction::with(enters)
     }
 
     /// The handler at `at` is done: the next one is to begin.
@@ -283,11 +299,14 @@ impl<I: Clone + Send> Several<'_, I> {
     /// Those that have not begun, with what was put aside for them.
     fn rest(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         let count = self.turns.len();
-        while let Some(turn) = self.turns.get_mut(self.at) {
+        while self.at < count {
+            let enters = self.enters();
+            let Some(turn) = self.turns.get_mut(self.at) else { break };
             let item = if self.at + 1 == count { self.item.take() } else { self.item.clone() };
             ready!(match item {
+                Some(_) if !enters => Poll::Ready(Ok(())),
                 Some(item) if !self.again => turn.begin(item, cx),
-                item if self.again => turn.again(item, cx),
+                item if self.again && enters => turn.again(item, cx),
                 _ => turn.go_on(cx),
             })?;
             ready!(self.called(cx))?;
@@ -302,7 +321,7 @@ impl<I: Clone + Send> Several<'_, I> {
 impl<I: Clone + Send> Turns<I> for Several<'_, I> {
     #[inline(always)]
     fn begin(&mut self, item: I, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
-        if self.inner.is_some() {
+        if self.inner.is_some() || self.is_watched {
             self.item = Some(item);
             return self.rest(cx);
         }
@@ -381,7 +400,15 @@ impl<I: Clone + Send> Turns<I> for Several<'_, I> {
         self.turns.iter_mut().for_each(|turn| turn.select(partition));
     }
     fn restart(&mut self, partition: i32) {
-        self.turns.iter_mut().for_each(|turn| turn.restart(partition));
+        for (number, turn) in self.turns.iter_mut().enumerate() {
+            let restarts = transaction::peek(|transaction| {
+                let watched = transaction.watched.as_ref();
+                watched.is_none_or(|watched| watched.watch.restarts(partition, number))
+            });
+            if restarts != Some(false) {
+                turn.restart(partition);
+            }
+        }
     }
     fn poll_unasked(&mut self, cx: &mut Context<'_>) -> bool {
         let inner = self.inner.as_mut().is_some_and(|inner| inner.poll_unasked(cx));

@@ -25,7 +25,9 @@ pub(crate) trait MountedOn<C, I>: Send + Sync {
         drive: &'a Drive,
     ) -> BoxFuture<'a, Result<(), Fault>>;
     /// Prepares to run as one of several.
-    fn turn<'a>(&'a self, context: &'a C) -> Box<dyn Turn<I> + 'a>;
+    fn turn<'a>(&'a self, context: &'a C, defers: bool) -> Box<dyn Turn<I> + 'a>;
+    /// The handler's name.
+    fn name(&self) -> &'static str;
 }
 
 /// By a conversion.
@@ -59,9 +61,10 @@ where
         if let Some(handler) = self.direct() {
             return handler.run_alone(context, feed, inner, drive);
         }
-        if self.handler.on_error().mends() {
-            // What cannot be taken for an item is then the handler's to mend.
-            return Box::pin(super::drive::drive(Alone::new(self.turn(context), inner), feed, drive));
+        if self.handler.on_error().mends() || drive.watch.is_some() {
+            // What cannot be taken for an item is then the handler's to mend; and it is taken when the message has begun.
+            let turn = self.turn(context, drive.defers());
+            return Box::pin(super::drive::drive(Alone::new(turn, inner), feed, drive));
         }
         Box::pin(async move {
             let name = self.handler.name();
@@ -69,11 +72,14 @@ where
             self.handler.run_alone(context, &mut feed, inner, drive).await
         })
     }
-    fn turn<'a>(&'a self, context: &'a C) -> Box<dyn Turn<I> + 'a> {
+    fn turn<'a>(&'a self, context: &'a C, defers: bool) -> Box<dyn Turn<I> + 'a> {
         match self.direct() {
-            Some(handler) => handler.turn(context),
-            None => Box::new(TurnVia { take: &self.take, turn: self.handler.turn(context) }),
+            Some(handler) => handler.turn(context, defers),
+            None => Box::new(TurnVia { take: &self.take, turn: self.handler.turn(context, defers) }),
         }
+    }
+    fn name(&self) -> &'static str {
+        self.handler.name()
     }
 }
 
@@ -195,16 +201,19 @@ where
         inner: Option<Box<Inner<'a>>>,
         drive: &'a Drive,
     ) -> BoxFuture<'a, Result<(), Fault>> {
-        Box::pin(super::drive::drive(Alone::new(self.piped(context), inner), feed, drive))
+        Box::pin(super::drive::drive(Alone::new(self.piped(context, drive.defers()), inner), feed, drive))
     }
-    fn turn<'a>(&'a self, context: &'a C) -> Box<dyn Turn<I> + 'a> {
-        Box::new(self.piped(context))
+    fn turn<'a>(&'a self, context: &'a C, defers: bool) -> Box<dyn Turn<I> + 'a> {
+        Box::new(self.piped(context, defers))
+    }
+    fn name(&self) -> &'static str {
+        self.handler.name()
     }
 }
 
 impl<I: Send + 'static, J, F, C, M> PipedVia<I, J, F, C, M> {
-    fn piped<'a>(&'a self, context: &'a C) -> PipedTurn<'a, I, J, F, M> {
-        let turn = self.handler.turn(context);
+    fn piped<'a>(&'a self, context: &'a C, defers: bool) -> PipedTurn<'a, I, J, F, M> {
+        let turn = self.handler.turn(context, defers);
         PipedTurn {
             pipes: &self.pipes,
             pipe: Piped::new(&self.pipes),

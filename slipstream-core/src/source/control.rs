@@ -53,12 +53,16 @@ struct Inner {
     state: AtomicU64,
     steering: Mutex<Steering>,
     resumed: Notify,
+    /// Whoever waits for the messages in hand, and how many do.
+    emptied: Notify,
+    changed: Notify,
+    awaited: AtomicU64,
 }
 
 #[derive(Default)]
 struct Steering {
     /// By whom the source is held, the user among them.
-    holders: BTreeSet<&'static str>,
+    holders: BTreeSet<Arc<str>>,
     /// The last seek of each partition.
     sought: BTreeMap<i32, Seek>,
     /// Of the feeds that read the source, to be woken by a seek.
@@ -78,12 +82,21 @@ struct Dealt {
     withheld: BTreeMap<i32, i64>,
     /// Of the workers that handle its messages.
     hands: Vec<Weak<Hand>>,
+    /// The partitions that it has, where a group deals them out.
+    ours: Option<BTreeSet<i32>>,
+    /// Who hears of that.
+    hears: Option<Hears>,
 }
+
+/// Hears which partitions a reader has.
+type Hears = Arc<dyn Fn(&BTreeSet<i32>) + Send + Sync>;
 
 struct Seek {
     offset: i64,
     /// The state that it made.
     state: u64,
+    /// By the program; else to handle messages again.
+    by_user: bool,
     /// A feed has it, so that the next opening has not.
     is_taken: bool,
 }
@@ -112,11 +125,24 @@ impl Control {
     ///
     /// Asked for before a flow reads the source, it is applied when one does. Of two, the later counts.
     pub fn seek(&self, partition: i32, offset: i64) {
+        self.seek_as(partition, offset, true);
+    }
+
+    /// As [`seek`](Control::seek), to have messages handled again of which the position is stored already. Nothing where the
+    /// partition is another's.
+    #[cfg_attr(not(feature = "rocksdb"), allow(dead_code))]
+    pub(crate) fn seek_back(&self, partition: i32, offset: i64) {
+        if self.dealt().ours.as_ref().is_none_or(|ours| ours.contains(&partition)) {
+            self.seek_as(partition, offset, false);
+        }
+    }
+
+    fn seek_as(&self, partition: i32, offset: i64, by_user: bool) {
         let feeds = {
             let mut steering = self.steering();
             let state = self.change(&steering);
             let offset = offset.max(0);
-            steering.sought.insert(partition, Seek { offset, state, is_taken: false });
+            steering.sought.insert(partition, Seek { offset, state, by_user, is_taken: false });
             steering.feeds.iter().filter_map(Weak::upgrade).collect::<Vec<_>>()
         };
         feeds.iter().for_each(|feed| feed.wake());
@@ -154,15 +180,15 @@ impl Control {
     }
 
     /// Pauses in the name of `holder`.
-    pub(crate) fn hold(&self, holder: &'static str) {
+    pub(crate) fn hold(&self, holder: &str) {
         let mut steering = self.steering();
-        if steering.holders.insert(holder) {
+        if steering.holders.insert(Arc::from(holder)) {
             self.change(&steering);
         }
     }
 
     /// Ends the pause of `holder`.
-    pub(crate) fn release(&self, holder: &'static str) {
+    pub(crate) fn release(&self, holder: &str) {
         let mut steering = self.steering();
         if steering.holders.remove(holder) {
             self.change(&steering);
@@ -210,6 +236,91 @@ impl Control {
     /// Whether any partition was sought after the state was `as_of`.
     pub(crate) fn is_sought_since(&self, as_of: u64) -> bool {
         self.steering().sought.values().any(|seek| seek.state > as_of)
+    }
+
+    /// Where the program has sought after the state was `as_of`.
+    #[cfg_attr(not(feature = "rocksdb"), allow(dead_code))]
+    pub(crate) fn sought_since(&self, as_of: u64) -> Vec<(i32, i64)> {
+        let steering = self.steering();
+        let sought = steering.sought.iter().filter(|(_, seek)| seek.by_user && seek.state > as_of);
+        sought.map(|(partition, seek)| (*partition, seek.offset)).collect()
+    }
+
+    /// From now on `hears` is told which partitions this reader has, and at once if a group has dealt some out.
+    #[cfg_attr(not(feature = "rocksdb"), allow(dead_code))]
+    pub(crate) fn tell_assigned(&self, hears: Hears) {
+        let ours = {
+            let mut dealt = self.dealt();
+            dealt.hears = Some(Arc::clone(&hears));
+            dealt.ours.clone()
+        };
+        if let Some(ours) = ours {
+            hears(&ours);
+        }
+    }
+
+    /// A group has dealt these partitions out to this reader, or takes them away: after the last commit of them.
+    #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
+    pub(crate) fn assigned(&self, partitions: &[i32], are_ours: bool) {
+        let (hears, ours) = {
+            let mut dealt = self.dealt();
+            let ours = dealt.ours.get_or_insert_default();
+            for partition in partitions {
+                let _ = if are_ours { ours.insert(*partition) } else { ours.remove(partition) };
+            }
+            (dealt.hears.clone(), dealt.ours.clone())
+        };
+        // Under no lock, since whoever hears of it has locks of its own.
+        if let (Some(hears), Some(ours)) = (hears, ours) {
+            hears(&ours);
+        }
+    }
+
+    /// Waits until no message is in hand that began before `state` was made, while the source is held.
+    #[cfg_attr(not(feature = "rocksdb"), allow(dead_code))]
+    pub(crate) async fn emptied(&self, state: u64) {
+        struct Awaits<'a>(&'a AtomicU64);
+        impl Drop for Awaits<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        self.inner.awaited.fetch_add(1, Ordering::Relaxed);
+        let _awaits = Awaits(&self.inner.awaited);
+        loop {
+            let emptied = self.inner.emptied.notified();
+            tokio::pin!(emptied);
+            // From here on it hears.
+            emptied.as_mut().enable();
+            fence(Ordering::SeqCst);
+            let settled = |hand: &Arc<Hand>| hand.began_at.load(Ordering::Acquire) >= state;
+            if self.dealt().hands.iter().filter_map(Weak::upgrade).all(|hand| settled(&hand)) {
+                return;
+            }
+            emptied.await;
+        }
+    }
+
+    /// A worker has nothing in hand: whoever waits for that looks again.
+    #[inline]
+    pub(crate) fn is_emptied(&self) {
+        fence(Ordering::SeqCst);
+        if self.inner.awaited.load(Ordering::Relaxed) > 0 {
+            self.inner.emptied.notify_waiters();
+        }
+    }
+
+    /// Waits until the state is another than `state`: somebody has held it, or sought.
+    pub(crate) async fn changed(&self, state: u64) {
+        loop {
+            let changed = self.inner.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if self.state() != state {
+                return;
+            }
+            changed.await;
+        }
     }
 
     /// Whether a message of `partition` that began at the state `as_of` has lost its partition.
@@ -337,7 +448,9 @@ impl Control {
 
     /// The caller has the lock.
     fn change(&self, _: &MutexGuard<'_, Steering>) -> u64 {
-        self.inner.state.fetch_add(1, Ordering::Release) + 1
+        let state = self.inner.state.fetch_add(1, Ordering::Release) + 1;
+        self.inner.changed.notify_waiters();
+        state
     }
 
     // What runs under the locks does not panic, so nothing is ever left half changed.

@@ -15,6 +15,7 @@ mod identity;
 mod iter;
 mod joining;
 mod mark;
+mod named;
 mod replay;
 mod seeks;
 
@@ -27,6 +28,7 @@ pub use iter::{Interval, Iter, interval, iter};
 #[cfg_attr(not(feature = "kafka"), allow(unused_imports))]
 pub(crate) use joining::{Joined, Joining, Judged, Standing};
 pub use mark::Mark;
+pub use named::{Named, named};
 pub use replay::{Csv, Json, Line, Replay, ReplayError, replay};
 #[cfg_attr(not(feature = "kafka"), allow(unused_imports))]
 pub(crate) use seeks::{AnySeekable, Opens};

@@ -22,8 +22,9 @@ use tokio::sync::Notify;
 use super::known::Known;
 use super::rows::{Found, Rows};
 use super::tiers::Tiers;
-use super::{Read, Store, StoreError, identity, options, positions};
+use super::{Read, Store, StoreError, identity, options, positions, records};
 use crate::position::{Position, Positions};
+use crate::watch::Recorded;
 
 /// Where a source's partition stands: the number the flow gave the source, and the partition.
 pub(crate) type Place = (u32, i32);
@@ -107,8 +108,13 @@ pub(crate) struct Frozen {
     rows: Tiers,
     /// Apart from the rows, which an iterator may be looking at.
     positions: Rows,
+    /// The offsets past which only the store knows.
+    pub(crate) caps: BTreeMap<Place, i64>,
     turn: TurnNumber,
 }
+
+/// What is stored with each commit beside rows and positions.
+pub(crate) type Recordings = Vec<Arc<dyn Recorded>>;
 
 /// What each row weighs besides its bytes: its place in the map, and the heads of what is shared.
 const ROW_BYTES: usize = 96;
@@ -219,13 +225,14 @@ impl Store {
     /// Moves a message's rows and position into the active layer, whole, if its flow still runs. Without a
     /// flow (a message of a test) and while none runs, the rows go to RocksDB at once.
     ///
-    /// Answers false, with nothing moved, where one of `reads` is not true any more.
+    /// Calls `then` in the same step. Answers false, with nothing moved, where one of `reads` is not true any more.
     pub(crate) fn publish(
         &self,
         turn: Option<TurnNumber>,
         reads: &[Read],
         rows: Rows,
         moved: Option<(Place, Position)>,
+        then: impl FnOnce(),
     ) -> Result<bool, StoreError> {
         if turn.is_none() && reads.is_empty() && !self.is_running() {
             let _shared = self.layers_shared();
@@ -256,7 +263,26 @@ impl Store {
         if let Some((place, position)) = moved {
             layers.moved.insert(place, position);
         }
+        then();
         Ok(true)
+    }
+
+    /// Changes where sources go on, and what is stored beside that, as a message does, in one step.
+    pub(crate) fn publish_moves(
+        &self,
+        turn: TurnNumber,
+        change: &mut dyn FnMut(&mut dyn FnMut(u32, i32, i64)),
+    ) -> Result<(), StoreError> {
+        let mut layers = self.layers_mut();
+        if layers.failed || !self.is_turn(turn) {
+            return Err(StoreError::CommitFailed { path: self.name() });
+        }
+        let moved = &mut layers.moved;
+        change(&mut |source, partition, next| {
+            // That of the message before.
+            moved.insert((source, partition), Position::new(partition, next - 1));
+        });
+        Ok(())
     }
 
     /// A write of so many `bytes` from outside of a message: published if a flow runs, else `direct`ly to
@@ -347,11 +373,12 @@ impl Store {
     }
 
     /// First step of a commit: takes the active layer and the positions, under a short lock. `None`
-    /// when nothing was published.
-    pub(crate) fn freeze(&self) -> Option<Frozen> {
+    /// when nothing was published. `records` are asked in the same step.
+    pub(crate) fn freeze(&self, records: &Recordings) -> Option<Frozen> {
         let mut layers = self.layers_mut();
         debug_assert!(layers.closing.is_none(), "one layer closes at a time");
-        if layers.active.is_empty() && layers.moved.is_empty() {
+        let nothing_new = !records.iter().any(|record| record.is_changed());
+        if layers.active.is_empty() && layers.moved.is_empty() && nothing_new {
             return None;
         }
         self.inner.epochs.active_bytes.store(0, Ordering::Relaxed);
@@ -363,9 +390,14 @@ impl Store {
                 positions::set(&mut positions, source, *partition, *position);
             }
         }
+        let mut caps = BTreeMap::new();
+        for record in records {
+            record.records(&mut |kind, name, bytes| records::set(&mut positions, kind, name, bytes));
+            record.caps(&mut caps);
+        }
         layers.moved_closing = moved;
         layers.closing = Some(rows.clone());
-        Some(Frozen { rows, positions, turn: self.inner.epochs.turn.load(Ordering::Relaxed) })
+        Some(Frozen { rows, positions, caps, turn: self.inner.epochs.turn.load(Ordering::Relaxed) })
     }
 
     /// Second step: one batch, which RocksDB has whole or not at all. It may block on the disk.
@@ -457,8 +489,8 @@ mod tests {
         let turn = store.begin_epochs(vec![]).unwrap();
         let mut rows = Rows::default();
         rows.set(&[0, 0, 0, 1, 7], Some(&[1]));
-        assert!(store.publish(Some(turn), &[], rows, None).unwrap());
-        let frozen = store.freeze().unwrap();
+        assert!(store.publish(Some(turn), &[], rows, None, || ()).unwrap());
+        let frozen = store.freeze(&vec![]).unwrap();
         (store, turn, frozen)
     }
 
@@ -489,18 +521,18 @@ mod tests {
         store.finish_epochs(dropped, false).unwrap_err();
         let mut rows = Rows::default();
         rows.set(&[0, 0, 0, 1, 8], Some(&[1]));
-        store.publish(Some(dropped), &[], rows, None).unwrap_err();
+        store.publish(Some(dropped), &[], rows, None, || ()).unwrap_err();
         // Nor is the next one ended by it, or its closing layer dropped.
         store.drop_epochs(dropped);
         let mut rows = Rows::default();
         rows.set(&[0, 0, 0, 1, 9], Some(&[1]));
-        assert!(store.publish(Some(next), &[], rows, None).unwrap());
-        let closing = store.freeze().unwrap();
+        assert!(store.publish(Some(next), &[], rows, None, || ()).unwrap());
+        let closing = store.freeze(&vec![]).unwrap();
         store.thaw(frozen);
         assert!(matches!(store.layers().unwrap().find(&[0, 0, 0, 1, 9]), Found::Value(_)));
         store.write_frozen(&closing, false).unwrap();
         store.thaw(closing);
-        assert!(store.publish(Some(next), &[], Rows::default(), None).unwrap());
+        assert!(store.publish(Some(next), &[], Rows::default(), None, || ()).unwrap());
         assert!(store.end_epochs());
         assert!(store.get(&[0, 0, 0, 1, 7]).unwrap().is_none());
         assert!(store.get(&[0, 0, 0, 1, 8]).unwrap().is_none());
@@ -533,19 +565,21 @@ mod tests {
         let publish = |source, partition, offset| {
             let at = Position::new(partition, offset).with_check(7);
             assert!(
-                store.publish(Some(turn), &[], Rows::default(), Some(((source, partition), at))).unwrap()
+                store
+                    .publish(Some(turn), &[], Rows::default(), Some(((source, partition), at)), || ())
+                    .unwrap()
             );
         };
         let now = || store.published(1, "source").unwrap().iter().collect::<Vec<_>>();
         assert_eq!(now(), []);
         (0..3).for_each(|partition| publish(1, partition, 10));
         publish(0, 5, 10);
-        let frozen = store.freeze().unwrap();
+        let frozen = store.freeze(&vec![]).unwrap();
         store.write_frozen(&frozen, false).unwrap();
         store.thaw(frozen);
         publish(1, 1, 20);
         publish(1, 2, 20);
-        let closing = store.freeze().unwrap();
+        let closing = store.freeze(&vec![]).unwrap();
         publish(1, 2, 30);
         publish(0, 2, 40);
         assert_eq!(now(), [(0, 11), (1, 21), (2, 31)]);

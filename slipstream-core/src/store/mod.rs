@@ -33,6 +33,7 @@ mod open;
 mod options;
 mod positions;
 mod reads;
+mod records;
 mod rows;
 mod scratch;
 mod staged;
@@ -59,7 +60,7 @@ pub(crate) use database::any_is_open;
 #[cfg(test)]
 pub(crate) use epoch::Frozen;
 use epoch::Layers;
-pub(crate) use epoch::TurnNumber;
+pub(crate) use epoch::{Recordings, TurnNumber};
 pub use error::StoreError;
 pub use format::ValueFormat;
 pub use identity::{StoreId, StoreIdError};

@@ -1,0 +1,1 @@
+//! The judgement, against its model.
