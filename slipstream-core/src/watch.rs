@@ -29,8 +29,7 @@ use std::{
 
 mod progress;
 
-pub(crate) use progress::Handling;
-use progress::Progress;
+pub(crate) use progress::{Handling, Progress};
 
 /// Whether anything in the process asks what each message is, besides checkpoints: an output that is to say of which input it is.
 static IS_ASKED: AtomicBool = AtomicBool::new(false);

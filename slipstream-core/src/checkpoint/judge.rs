@@ -103,13 +103,17 @@ impl<M: Marker> Dep<M> {
         Dep { rules, parts: BTreeMap::new(), down: None, state: None, tolerated: 0, too_late: 0 }
     }
 
-    /// The lowest of its partitions that count.
+    /// The lowest of its partitions that count: of those without a heartbeat none does once another has one, unless it
+    /// has ended or is idle.
     pub(super) fn mark(&self) -> Mark<M> {
         let ours = || self.parts.values().filter(|part| part.is_ours);
         let lowest = ours().filter(|part| !part.is_quiet).filter_map(|part| part.beat.as_ref()).min();
+        let has_come = || ours().any(|part| part.beat.is_some());
         match lowest {
             Some(lowest) => Mark::At(lowest.clone()),
-            None if ours().any(|part| part.is_quiet) => Mark::AheadOfAll,
+            None if ours().any(|part| part.is_quiet) && (has_come() || ours().all(|part| part.is_quiet)) => {
+                Mark::AheadOfAll
+            }
             None => Mark::Unknown,
         }
     }
