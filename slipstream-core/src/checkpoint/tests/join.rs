@@ -122,8 +122,8 @@ proptest! {
 #[test]
 fn schedules_repair_defer_and_tolerate() {
     let mut all = [0; 4];
-    for seed in 0..200 {
+    for seed in 0..300 {
         all.iter_mut().zip(hold(seed)).for_each(|(all, one)| *all += one);
     }
-    assert!(all.iter().all(|count| *count > 50), "messages, repairs, deferred, lacking: {all:?}");
+    assert!(all.iter().all(|count| *count > 20), "messages, repairs, deferred, lacking: {all:?}");
 }

@@ -82,7 +82,20 @@ impl<'a> World<'a> {
         let (judge, progress) = (new_judge(scenario, cap), Progress::default());
         let saved = (rows.clone(), written(&judge, &names), progress.write(&handlers()));
         let (ended, hands, answers) = Default::default();
-        World { scenario, names, cap, defers, rows, judge, progress, ended, hands, saved, answers, repairs: 0 }
+        World {
+            scenario,
+            names,
+            cap,
+            defers,
+            rows,
+            judge,
+            progress,
+            ended,
+            hands,
+            saved,
+            answers,
+            repairs: 0,
+        }
     }
 
     /// An epoch closes: what is in hand is not in it.
