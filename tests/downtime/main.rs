@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod log;
 mod outages;
+mod stage;
 
 use std::time::Duration;
 
