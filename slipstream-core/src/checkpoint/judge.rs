@@ -326,6 +326,13 @@ impl<M: Marker> Judge<M> {
         self.settle();
     }
 
+    /// A dependency has this partition, of which nothing may have come yet.
+    pub(super) fn know(&mut self, dependency: usize, partition: i32) {
+        if let Some(dep) = self.deps.get_mut(dependency) {
+            dep.parts.entry(partition).or_default();
+        }
+    }
+
     /// From now on a dependency is read here in these partitions, and in no others.
     pub(super) fn assign(&mut self, dependency: usize, ours: &BTreeSet<i32>) {
         if let Some(dep) = self.deps.get_mut(dependency) {

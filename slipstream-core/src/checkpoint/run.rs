@@ -369,6 +369,19 @@ impl<M: Marker> Observer for Observing<M> {
         }
     }
 
+    fn has(&self, partitions: &BTreeSet<i32>) {
+        let mut state = self.checkpoint.state();
+        for number in &self.dependencies {
+            let may_idle = self.checkpoint.dependencies.get(*number).is_some_and(|of| of.idle.is_some());
+            for partition in partitions {
+                state.judge.know(*number, *partition);
+                if may_idle {
+                    state.heard.entry((*number, *partition)).or_insert_with(Instant::now);
+                }
+            }
+        }
+    }
+
     fn assigned(&self, ours: &BTreeSet<i32>) {
         let Observing { checkpoint, is_dependent, dependencies } = self;
         checkpoint.change(|state| {
