@@ -159,6 +159,7 @@ impl<M: Marker> AnyCheckpoint for Inner<M> {
     fn end(&self) {
         let mut state = self.state();
         if let Some(runs) = state.runs.take() {
+            runs.control.forget_back();
             runs.control.release(&self.name);
         }
         (state.is_held, state.is_repairing) = (false, false);
