@@ -2,7 +2,7 @@
 use crate::{
     HANGS,
     log::{Log, Row},
-    world::{Crash, World},
+    world::{Crash, World, count},
 };
 use slipstream::BoxError;
 use std::{collections::VecDeque, time::Duration};
@@ -111,7 +111,12 @@ pub(crate) async fn runs(world: &World) -> Result<(), BoxError> {
         let run = timeout(HANGS, world.flow(&crash)?.run(()));
         tokio::select! {
             biased;
-            () = crash.now.notified() => {}
+            () = crash.now.notified() => {
+                count(&world.seen.crashes);
+                if world.is_down() {
+                    count(&world.seen.down_at_crash);
+                }
+            }
             ended = run => {
                 ended.map_err(|_| format!("it hangs: {:?}", world.checkpoint().map(|checkpoint| checkpoint.status())))??;
                 break;

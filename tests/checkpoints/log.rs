@@ -94,6 +94,10 @@ impl Log {
         self.written.send_modify(|written| *written += 1);
     }
 
+    pub(crate) fn end(&self, partition: i32) -> i64 {
+        self.lines.lock().unwrap().ends.get(&partition).copied().unwrap_or(0)
+    }
+
     /// Whether all that is written is published.
     pub(crate) fn is_handled(&self) -> bool {
         let positions = self.control.positions();

@@ -1,5 +1,8 @@
 //! What must hold in the end, whatever has happened.
-use crate::{log::Row, world::World};
+use crate::{
+    log::Row,
+    world::{World, count},
+};
 use slipstream::{BoxError, Cache, DependencyState};
 use std::collections::BTreeMap;
 
@@ -46,6 +49,7 @@ pub(crate) fn check(world: &World) -> Result<(), BoxError> {
                 if dep.threshold == 0 {
                     return Err(format!("threshold 0: {}", lacks()).into());
                 }
+                count(&world.seen.lacking);
                 let (time, number) = want.ok_or_else(lacks)?;
                 let late = row.time - time;
                 let came_down = world.came_down.get(&number)?.ok_or_else(lacks)?;

@@ -5,7 +5,8 @@ use crate::{
     schedule::Schedule,
 };
 use slipstream::{
-    BoxError, Cache, Checkpoint, Dependency, DependencyState, Flow, OnError, Result, Store, Timestamp, source,
+    BoxError, Cache, Checkpoint, Dependency, DependencyState, DependencyStatus, Flow, OnError, Result, Store,
+    Timestamp, source,
 };
 use std::{
     sync::{
@@ -46,10 +47,28 @@ pub(crate) struct World {
     /// What was seen that must not be.
     pub(crate) faults: Arc<Mutex<Vec<String>>>,
     pub(crate) handlings: Arc<AtomicUsize>,
+    pub(crate) seen: Arc<Seen>,
     /// Rises with each step.
     pub(crate) progress: watch::Sender<u64>,
     /// Of the run that is on.
     checkpoint: Arc<Mutex<Option<Checkpoint>>>,
+}
+
+/// How often it came to what the schedules are there for.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) outages: AtomicUsize,
+    pub(crate) repairs: AtomicUsize,
+    pub(crate) replayed: AtomicUsize,
+    pub(crate) deferred: AtomicUsize,
+    pub(crate) crashes: AtomicUsize,
+    pub(crate) down_at_crash: AtomicUsize,
+    pub(crate) lacking: AtomicUsize,
+    pub(crate) quiet: AtomicUsize,
+}
+
+pub(crate) fn count(counter: &AtomicUsize) {
+    counter.fetch_add(1, Ordering::Relaxed);
 }
 
 /// When a run is dropped.
@@ -75,7 +94,7 @@ fn seconds(seconds: i64) -> Duration {
 }
 
 impl World {
-    pub(crate) fn new(schedule: Schedule, rng: Rng) -> Result<Self> {
+    pub(crate) fn new(schedule: Schedule, rng: Rng, seen: &Arc<Seen>) -> Result<Self> {
         let store = Store::in_memory()?;
         let all = 0..schedule.dependencies.len();
         let log = |name: String, partitions: usize, is_concurrent: bool| {
@@ -100,6 +119,7 @@ impl World {
             schedule: Arc::new(schedule),
             faults: Arc::default(),
             handlings: Arc::default(),
+            seen: Arc::clone(seen),
             progress: watch::Sender::new(0),
             checkpoint: Arc::default(),
         })
@@ -107,6 +127,12 @@ impl World {
 
     pub(crate) fn checkpoint(&self) -> Option<Checkpoint> {
         self.checkpoint.lock().unwrap().clone()
+    }
+
+    /// Whether any dependency is.
+    pub(crate) fn is_down(&self) -> bool {
+        let is_down = |dep: &DependencyStatus| dep.state == DependencyState::Down;
+        self.checkpoint().is_some_and(|checkpoint| checkpoint.status().dependencies.iter().any(is_down))
     }
 
     pub(crate) fn is_paused(&self) -> bool {
@@ -134,13 +160,22 @@ impl World {
             builder = builder.dependency(if dep.may_idle { dependency.idle(IDLE) } else { dependency });
         }
         let (down, back) = (self.clone(), self.clone());
-        let builder = builder.on_downtime(move |_| down.moves()).on_recovery_async(move |_| {
-            let world = back.clone();
-            async move {
-                world.wait().await;
-                if world.rng.percent(20) { Err("as it was told") } else { Ok(()) }
-            }
-        });
+        let builder = builder
+            .on_downtime(move |_| {
+                count(&down.seen.outages);
+                down.moves();
+            })
+            .on_recovery_async(move |_| {
+                let world = back.clone();
+                async move {
+                    world.wait().await;
+                    if world.rng.percent(20) {
+                        return Err("as it was told");
+                    }
+                    count(&world.seen.repairs);
+                    Ok(())
+                }
+            });
         Ok(builder.build()?)
     }
 
@@ -219,6 +254,9 @@ impl Run {
         // Nobody comes between this and the publication.
         let status = self.checkpoint.status();
         let is_down = status.dependencies.iter().any(|dep| dep.state == DependencyState::Down);
+        if status.dependencies.iter().any(|dep| dep.state == DependencyState::Quiet) {
+            count(&self.world.seen.quiet);
+        }
         self.world.moves();
         Ok(self.world.came_down.insert(&row.number, is_down)?)
     }
@@ -257,7 +295,13 @@ impl Run {
             self.step().await;
         }
         let pulse = self.checkpoint.check_pulse(time(row.time))?;
+        if slipstream::is_replayed() {
+            count(&self.world.seen.replayed);
+        }
         if schedule.defers {
+            if pulse.is_down() {
+                count(&self.world.seen.deferred);
+            }
             self.world.moves();
             pulse.or_defer()?;
         } else {
