@@ -81,6 +81,9 @@ pub(super) struct Outage<M> {
     pub(super) downtime: Option<Duration>,
     /// When it was noticed, in microseconds of the clock.
     pub(super) at_micros: i64,
+    /// It was told of in this process.
+    #[serde(skip)]
+    pub(super) is_told: bool,
     /// What the dependent remembered at the last heartbeat.
     pub(super) state: Option<Vec<u8>>,
 }
@@ -401,6 +404,7 @@ impl<M: Marker> Judge<M> {
                         marker: stood,
                         downtime,
                         at_micros: now_micros,
+                        is_told: false,
                         state: dep.state.clone(),
                     });
                 }
