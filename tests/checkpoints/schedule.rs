@@ -92,6 +92,24 @@ impl Schedule {
         }
     }
 
+    /// One dependency without a threshold, and nothing special.
+    pub(crate) fn plain(updates: Vec<Vec<Row>>, messages: Vec<Vec<Row>>) -> Self {
+        let dependency = Dep { rows: updates, threshold: 0, is_concurrent: false, may_idle: false };
+        Schedule {
+            dependencies: vec![dependency],
+            messages,
+            is_concurrent: false,
+            lateness: 0,
+            window: 1000,
+            gather_ms: 50,
+            defers: false,
+            counts_first: false,
+            commit_after: 1000,
+            crashes: Vec::new(),
+            is_new_each_run: false,
+        }
+    }
+
     /// More handlings than any run needs: each repair is of an update or of an answer.
     pub(crate) fn most_handlings(&self) -> usize {
         let messages: usize = self.messages.iter().map(Vec::len).sum();

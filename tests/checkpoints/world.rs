@@ -50,8 +50,11 @@ pub(crate) struct World {
     pub(crate) seen: Arc<Seen>,
     /// Rises with each step.
     pub(crate) progress: watch::Sender<u64>,
+    /// Whether callbacks of recoveries go on.
+    pub(crate) lets_repair: watch::Sender<bool>,
     /// Of the run that is on.
     checkpoint: Arc<Mutex<Option<Checkpoint>>>,
+    crash: Arc<Mutex<Option<Arc<Crash>>>>,
 }
 
 /// How often it came to what the schedules are there for.
@@ -82,6 +85,17 @@ pub(crate) struct Crash {
 impl Crash {
     pub(crate) fn after(steps: i64, waits: bool) -> Arc<Self> {
         Arc::new(Crash { left: AtomicI64::new(steps), waits, now: Notify::new() })
+    }
+
+    pub(crate) fn never() -> Arc<Self> {
+        Crash::after(i64::MAX, false)
+    }
+
+    /// Sooner than it was to be, if at all.
+    fn soon(&self) {
+        if self.left.load(Ordering::Relaxed) < i64::MAX / 2 {
+            self.now.notify_one();
+        }
     }
 }
 
@@ -121,7 +135,9 @@ impl World {
             handlings: Arc::default(),
             seen: Arc::clone(seen),
             progress: watch::Sender::new(0),
+            lets_repair: watch::Sender::new(true),
             checkpoint: Arc::default(),
+            crash: Arc::default(),
         })
     }
 
@@ -164,10 +180,13 @@ impl World {
             .on_downtime(move |_| {
                 count(&down.seen.outages);
                 down.moves();
+                down.may_crash();
             })
             .on_recovery_async(move |_| {
                 let world = back.clone();
                 async move {
+                    let _ = world.lets_repair.subscribe().wait_for(|lets| *lets).await;
+                    world.may_crash();
                     world.wait().await;
                     if world.rng.percent(20) {
                         return Err("as it was told");
@@ -177,6 +196,14 @@ impl World {
                 }
             });
         Ok(builder.build()?)
+    }
+
+    fn may_crash(&self) {
+        if self.rng.percent(35)
+            && let Some(crash) = &*self.crash.lock().unwrap()
+        {
+            crash.soon();
+        }
     }
 
     /// Between two steps of a handler: nothing, a turn of the others, or all that they can do.
@@ -197,6 +224,7 @@ impl World {
         let known = self.checkpoint().filter(|_| !self.schedule.is_new_each_run);
         let checkpoint = known.map_or_else(|| self.new_checkpoint(), Ok)?;
         *self.checkpoint.lock().unwrap() = Some(checkpoint.clone());
+        *self.crash.lock().unwrap() = Some(Arc::clone(crash));
         let run = Run { world: self.clone(), crash: Arc::clone(crash), checkpoint };
         let mut flow = Flow::new().store(&self.store).commit_every(Duration::from_secs(1_000_000));
         flow = flow.commit_after(self.schedule.commit_after).checkpoint(&run.checkpoint);
