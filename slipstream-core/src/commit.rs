@@ -368,7 +368,7 @@ impl Commit {
                 watched.publish();
             }
         };
-        if !store.publish(Some(*turn), reads, rows, moved, then)? {
+        if !store.publish_and(Some(*turn), reads, rows, moved, then)? {
             return Ok(Published::Conflict);
         }
         if let Some(staged) = &mut transaction.staged {
@@ -524,7 +524,7 @@ impl Commit {
             // Before the freeze: a message in between is counted for two epochs rather than for none.
             self.published.store(0, Ordering::Relaxed);
             // 1. The next epoch begins; sources that waited for room go on.
-            let frozen = store.freeze(&self.recordings);
+            let frozen = store.freeze_with(&self.recordings);
             self.full.fetch_and(!MEMORY, Ordering::Relaxed);
             self.room.notify_waiters();
             let Some(frozen) = frozen else {

@@ -328,7 +328,10 @@ impl Opening {
             #[cfg(feature = "rocksdb")]
             let watch = checkpoints.of(source);
             #[cfg(not(feature = "rocksdb"))]
-            let watch = None;
+            let watch = crate::watch::is_asked().then(|| {
+                let name: Arc<str> = Arc::from(origin.as_str());
+                Arc::new(crate::watch::Watch::new(source, Arc::clone(&name), name, &route.handlers()))
+            });
             for task in route.tasks(Start { shared: Arc::clone(&shared), source, others_ended, watch }) {
                 let id = tasks.running.spawn(task).id();
                 tasks.origins.insert(id, origin.clone());

@@ -34,6 +34,7 @@ mod stop;
 #[cfg(feature = "rocksdb")]
 pub mod store;
 mod transaction;
+#[cfg_attr(not(feature = "rocksdb"), allow(dead_code))]
 mod watch;
 
 #[cfg(feature = "kafka")]

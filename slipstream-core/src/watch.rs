@@ -204,8 +204,10 @@ pub(crate) trait Teller: Send {
     fn begin(&mut self);
     /// Takes back what was told last.
     fn take_back(&mut self);
-    /// Whether that was a pulse.
-    fn is_pulse(&self) -> bool;
+    /// Whether of the last `told` there is a pulse that was answered `Down`.
+    fn has_pulse(&self, told: usize) -> bool;
+    /// Takes back the last `told` but for pulses. Answers how many of these there are.
+    fn keep_pulses(&mut self, told: usize) -> usize;
     /// What was told counts from now on. Under the store's lock.
     fn publish(&mut self, at: At);
     /// No message is in hand.
@@ -365,18 +367,24 @@ impl Watched {
     }
 
     /// The handler at work answers that the message is to come again: of what it has told since there were `len` calls
-    /// its pulses stand.
-    pub(crate) fn defer(&mut self, len: usize) {
-        // It has returned right after its pulse, so that is the last; what it told before goes with what it wrote.
-        let pulse = self.calls.last().copied().filter(|_| self.calls.len() > len);
-        let pulse =
-            pulse.filter(|(teller, _)| self.tellers.get(*teller).is_some_and(|teller| teller.is_pulse()));
-        if pulse.is_none() {
-            self.truncate(len);
+    /// its pulses stand, since they are what brings it again. Answers false, with nothing changed, where there is none.
+    pub(crate) fn defer(&mut self, len: usize) -> bool {
+        let Watched { tellers, calls, .. } = self;
+        let since = calls.get(len..).unwrap_or_default();
+        let told_by = |number: usize| since.iter().filter(|(teller, _)| *teller == number).count();
+        let told: Vec<usize> = (0..tellers.len()).map(told_by).collect();
+        if !tellers.iter().zip(&told).any(|(teller, told)| teller.has_pulse(*told)) {
+            return false;
+        }
+        calls.truncate(len);
+        for (number, (teller, told)) in tellers.iter_mut().zip(&told).enumerate() {
+            let kept = teller.keep_pulses(*told);
+            calls.extend(std::iter::repeat_n((number, self.handler), kept));
         }
         if !self.deferred.contains(&self.handler) {
             self.deferred.push(self.handler);
         }
+        true
     }
 
     /// The message is rolled back.
@@ -462,7 +470,7 @@ impl fmt::Display for Deferred {
             true => write!(
                 f,
                 "deferred until checkpoint `{checkpoint}` has recovered: only a handler of its dependent can answer so, \
-                 not one of a channel or of a cache's changes"
+                 after a pulse of this message that was `Down`; not one of a channel or of a cache's changes"
             ),
             false => write!(
                 f,

@@ -4,8 +4,14 @@
 //! The sources are logs in memory to which a test writes line by line, and each line waits until the one before is
 //! handled, so that nothing depends on time.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod callbacks;
+mod ends;
 mod log;
+mod mistakes;
 mod outages;
+mod restarts;
+mod several;
+mod stage;
 
 use std::time::Duration;
 

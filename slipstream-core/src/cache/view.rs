@@ -176,7 +176,7 @@ pub(super) fn update<R>(
                 let (store, change) = (table.store(), (read.key().clone(), value.clone()));
                 let mut rows = Rows::default();
                 rows.put(read.key().clone(), value);
-                let write = || store.publish(None, &[read], rows, None, || ());
+                let write = || store.publish(None, &[read], rows, None);
                 table.changes().outside(|| store.name(), || change, write)
             }
         });

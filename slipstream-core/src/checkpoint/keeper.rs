@@ -44,7 +44,6 @@ pub(super) async fn keep<M: Marker>(
     moves: Arc<dyn Moves>,
     stop: Arc<Stop>,
 ) -> Result<(), CheckpointError> {
-    let mut repaired: Option<Instant> = None;
     while !stop.is_set() {
         let changed = checkpoint.changed.notified();
         tokio::pin!(changed);
@@ -55,11 +54,9 @@ pub(super) async fn keep<M: Marker>(
         checkpoint.notice(&stop).await?;
         checkpoint.ask_the_checks(&moves, &stop).await?;
         metrics::tell(&checkpoint.status(), &checkpoint.name);
-        let until = match checkpoint.step(repaired) {
+        let until = match checkpoint.step() {
             Step::Repair => {
-                if checkpoint.repair(&*moves, &stop).await? {
-                    repaired = Some(Instant::now());
-                }
+                checkpoint.repair(&*moves, &stop).await?;
                 continue;
             }
             Step::Release => {
@@ -79,12 +76,12 @@ pub(super) async fn keep<M: Marker>(
 }
 
 impl<M: Marker> Inner<M> {
-    fn step(&self, repaired: Option<Instant>) -> Step {
+    fn step(&self) -> Step {
         let state = self.state();
         if !state.judge.is_due() {
             return if state.is_held && !state.judge.is_down() { Step::Release } else { Step::Wait };
         }
-        match repaired.map(|repaired| repaired + self.gather) {
+        match state.gathers_until {
             Some(next) if !state.is_held && Instant::now() < next => Step::Gather(next),
             _ => Step::Repair,
         }
@@ -162,9 +159,9 @@ impl<M: Marker> Inner<M> {
         Ok(())
     }
 
-    /// Has messages handled again. Answers whether it has come to that.
-    async fn repair(&self, moves: &dyn Moves, stop: &Stop) -> Result<bool, CheckpointError> {
-        let Some(runs) = self.state().runs.clone() else { return Ok(false) };
+    /// Has messages handled again.
+    async fn repair(&self, moves: &dyn Moves, stop: &Stop) -> Result<(), CheckpointError> {
+        let Some(runs) = self.state().runs.clone() else { return Ok(()) };
         {
             let mut state = self.state();
             state.is_repairing = true;
@@ -173,12 +170,12 @@ impl<M: Marker> Inner<M> {
         let since = runs.control.state();
         tokio::select! {
             () = runs.control.emptied(since) => {}
-            () = stop.stopped() => return Ok(false),
+            () = stop.stopped() => return Ok(()),
         }
         // What was in hand may have found another outage.
         let Some(recovery) = self.recovery() else {
             self.state().is_repairing = false;
-            return Ok(false);
+            return Ok(());
         };
         for outage in &recovery.outages {
             tracing::info!(
@@ -189,7 +186,7 @@ impl<M: Marker> Inner<M> {
             );
         }
         if !self.call("recovery callback", &self.on_recovery, &recovery, stop).await? {
-            return Ok(false);
+            return Ok(());
         }
         let sought = runs.control.sought_since(since);
         let number = runs.dependent.number;
@@ -219,6 +216,7 @@ impl<M: Marker> Inner<M> {
                 }
                 state.judge.repaired(&back);
                 state.repairs += 1;
+                state.gathers_until = Some(Instant::now() + self.gather);
                 state.is_repairing = false;
             });
         });
@@ -229,7 +227,7 @@ impl<M: Marker> Inner<M> {
         metrics::repair(&self.name);
         tracing::info!(checkpoint = &*self.name, ?seeks, "messages are handled again");
         self.release();
-        Ok(true)
+        Ok(())
     }
 
     /// What is about to be repaired, if it still is.

@@ -42,6 +42,8 @@ pub(super) struct State<M> {
     pub(super) is_held: bool,
     pub(super) is_repairing: bool,
     pub(super) repairs: u64,
+    /// A repair without an outage waits until then.
+    pub(super) gathers_until: Option<Instant>,
     workers: usize,
     /// Why the flow cannot go on.
     pub(super) failed: Option<CheckpointError>,
@@ -61,6 +63,7 @@ impl<M: Marker> Default for State<M> {
             is_held: false,
             is_repairing: false,
             repairs: 0,
+            gathers_until: None,
             workers: 0,
             failed: None,
             heard: BTreeMap::new(),
@@ -199,7 +202,10 @@ impl<M: Marker> Inner<M> {
         let changed = change(&mut state);
         state.is_changed = true;
         let after = (state.judge.is_down(), state.judge.is_due(), state.judge.recovered.len());
-        if state.judge.is_down() {
+        // Also for a repair that nothing is to be gathered for.
+        if state.judge.is_down()
+            || state.judge.is_due() && !state.is_held && state.gathers_until.is_none_or(|until| until <= Instant::now())
+        {
             self.hold(&mut state);
         }
         let is_checked = after.0 && self.dependencies.iter().any(|of| of.recovery_check.is_some());

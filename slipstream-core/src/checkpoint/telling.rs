@@ -63,8 +63,16 @@ impl<M: Marker> Teller for Telling<M> {
         self.calls.pop();
     }
 
-    fn is_pulse(&self) -> bool {
-        matches!(self.calls.last(), Some(Call::Pulse { .. }))
+    fn has_pulse(&self, told: usize) -> bool {
+        let since = self.calls.get(self.calls.len().saturating_sub(told)..).unwrap_or_default();
+        since.iter().any(|call| matches!(call, Call::Pulse { pulse, .. } if pulse.is_down))
+    }
+
+    fn keep_pulses(&mut self, told: usize) -> usize {
+        let since = self.calls.split_off(self.calls.len().saturating_sub(told));
+        let before = self.calls.len();
+        self.calls.extend(since.into_iter().filter(|call| matches!(call, Call::Pulse { .. })));
+        self.calls.len() - before
     }
 
     fn publish(&mut self, at: At) {

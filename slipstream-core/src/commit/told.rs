@@ -6,7 +6,9 @@ use crate::{
     source::{AnySeekable, Joining, Mark},
 };
 use futures::FutureExt;
-use std::{collections::BTreeMap, fmt, future::Future, panic::AssertUnwindSafe, sync::Arc};
+#[cfg(feature = "rocksdb")]
+use std::collections::BTreeMap;
+use std::{fmt, future::Future, panic::AssertUnwindSafe, sync::Arc};
 
 #[cfg(feature = "rocksdb")]
 use crate::store::Store;

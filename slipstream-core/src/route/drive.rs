@@ -291,6 +291,10 @@ pub(crate) async fn drive<I: Send>(
                 drop(left);
                 chunk.positions.clear();
                 if is_plain && message.turns.have_ended() {
+                    // Nobody wants more of it.
+                    if let Some(watch) = &drive.watch {
+                        watch.has_ended();
+                    }
                     return at_the_end(&mut message, feed, drive).await;
                 }
                 // A chunk asks the scheduler and the clock once: at each message it would cost more than

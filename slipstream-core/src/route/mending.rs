@@ -17,7 +17,7 @@ use crate::{
     error::{Cause, Fault, FaultOf},
     on_error::{OnError, Verdict},
     transaction::{self, Savepoint},
-    watch::Deferred,
+    watch::{Deferred, Watched},
 };
 use std::task::{Context, Poll};
 
@@ -92,9 +92,6 @@ impl<T: Undoable> Mending<T> {
         transaction::with(|current| {
             if let Some(transaction) = current {
                 transaction.roll_back_but_told(savepoint);
-                if let Some(watched) = &mut transaction.watched {
-                    watched.defer(savepoint.told());
-                }
             }
         });
         self.failures = 0;
@@ -124,7 +121,10 @@ impl<M, T: Turn<M> + Undoable<Output: Send>> Turn<M> for Mending<T> {
     }
     fn failed(&mut self, fault: &FaultOf) -> Verdict {
         if let Some(deferred) = is_deferred(fault)
-            && let Some(savepoint) = self.savepoint.take_if(|_| deferred.is_possible)
+            && deferred.is_possible
+            && let Some(told) = self.savepoint.as_ref().map(Savepoint::told)
+            && with_watched(|watched| watched.defer(told))
+            && let Some(savepoint) = self.savepoint.take()
         {
             self.defer(&savepoint);
             return Verdict::Skip;
@@ -173,6 +173,11 @@ fn is_deferred(fault: &FaultOf) -> Option<&Deferred> {
         Cause::Handler(error) => error.downcast_ref(),
         _ => None,
     }
+}
+
+/// Calls `f` with what the message in hand is known by; false without.
+fn with_watched(f: impl FnOnce(&mut Watched) -> bool) -> bool {
+    transaction::with(|current| current.and_then(|transaction| transaction.watched.as_mut()).is_some_and(f))
 }
 
 /// One of which only this is known.

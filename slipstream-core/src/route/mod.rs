@@ -24,7 +24,9 @@ mod via;
 pub(crate) use drive::Shared;
 pub use mounting::{Handled, Mountable, Outputting, handled};
 pub use readable::Readable;
-pub(crate) use task::{AnyRoute, Ready, Start, Steering};
+#[cfg(feature = "rocksdb")]
+pub(crate) use task::Steering;
+pub(crate) use task::{AnyRoute, Ready, Start};
 
 use crate::{
     BoxError, FromItem,

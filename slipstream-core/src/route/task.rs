@@ -53,6 +53,7 @@ pub(crate) trait Ready: Send {
     /// The names of its handlers, in the order mounted.
     fn handlers(&self) -> Vec<&'static str>;
     /// By what it is held and sought, and whether it can be sought; none of both for one that is handled inside.
+    #[cfg_attr(not(feature = "rocksdb"), allow(dead_code))]
     fn control(&self) -> (Control, Steering);
     /// Opens a source with positions where it goes on.
     ///
@@ -65,6 +66,7 @@ pub(crate) trait Ready: Send {
 
 /// What can be done with a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "rocksdb"), allow(dead_code))]
 pub(crate) enum Steering {
     /// It has no positions: it can be held.
     Held,

@@ -226,7 +226,7 @@ impl Store {
     /// flow (a message of a test) and while none runs, the rows go to RocksDB at once.
     ///
     /// Calls `then` in the same step. Answers false, with nothing moved, where one of `reads` is not true any more.
-    pub(crate) fn publish(
+    pub(crate) fn publish_and(
         &self,
         turn: Option<TurnNumber>,
         reads: &[Read],
@@ -265,6 +265,17 @@ impl Store {
         }
         then();
         Ok(true)
+    }
+
+    /// The same, with nothing else to do.
+    pub(crate) fn publish(
+        &self,
+        turn: Option<TurnNumber>,
+        reads: &[Read],
+        rows: Rows,
+        moved: Option<(Place, Position)>,
+    ) -> Result<bool, StoreError> {
+        self.publish_and(turn, reads, rows, moved, || ())
     }
 
     /// Changes where sources go on, and what is stored beside that, as a message does, in one step.
@@ -374,7 +385,7 @@ impl Store {
 
     /// First step of a commit: takes the active layer and the positions, under a short lock. `None`
     /// when nothing was published. `records` are asked in the same step.
-    pub(crate) fn freeze(&self, records: &Recordings) -> Option<Frozen> {
+    pub(crate) fn freeze_with(&self, records: &[Arc<dyn Recorded>]) -> Option<Frozen> {
         let mut layers = self.layers_mut();
         debug_assert!(layers.closing.is_none(), "one layer closes at a time");
         let nothing_new = !records.iter().any(|record| record.is_changed());
@@ -398,6 +409,12 @@ impl Store {
         layers.moved_closing = moved;
         layers.closing = Some(rows.clone());
         Some(Frozen { rows, positions, caps, turn: self.inner.epochs.turn.load(Ordering::Relaxed) })
+    }
+
+    /// The same, where there are no records.
+    #[cfg(test)]
+    pub(crate) fn freeze(&self) -> Option<Frozen> {
+        self.freeze_with(&[])
     }
 
     /// Second step: one batch, which RocksDB has whole or not at all. It may block on the disk.
@@ -489,8 +506,8 @@ mod tests {
         let turn = store.begin_epochs(vec![]).unwrap();
         let mut rows = Rows::default();
         rows.set(&[0, 0, 0, 1, 7], Some(&[1]));
-        assert!(store.publish(Some(turn), &[], rows, None, || ()).unwrap());
-        let frozen = store.freeze(&vec![]).unwrap();
+        assert!(store.publish(Some(turn), &[], rows, None).unwrap());
+        let frozen = store.freeze().unwrap();
         (store, turn, frozen)
     }
 
@@ -521,18 +538,18 @@ mod tests {
         store.finish_epochs(dropped, false).unwrap_err();
         let mut rows = Rows::default();
         rows.set(&[0, 0, 0, 1, 8], Some(&[1]));
-        store.publish(Some(dropped), &[], rows, None, || ()).unwrap_err();
+        store.publish(Some(dropped), &[], rows, None).unwrap_err();
         // Nor is the next one ended by it, or its closing layer dropped.
         store.drop_epochs(dropped);
         let mut rows = Rows::default();
         rows.set(&[0, 0, 0, 1, 9], Some(&[1]));
-        assert!(store.publish(Some(next), &[], rows, None, || ()).unwrap());
-        let closing = store.freeze(&vec![]).unwrap();
+        assert!(store.publish(Some(next), &[], rows, None).unwrap());
+        let closing = store.freeze().unwrap();
         store.thaw(frozen);
         assert!(matches!(store.layers().unwrap().find(&[0, 0, 0, 1, 9]), Found::Value(_)));
         store.write_frozen(&closing, false).unwrap();
         store.thaw(closing);
-        assert!(store.publish(Some(next), &[], Rows::default(), None, || ()).unwrap());
+        assert!(store.publish(Some(next), &[], Rows::default(), None).unwrap());
         assert!(store.end_epochs());
         assert!(store.get(&[0, 0, 0, 1, 7]).unwrap().is_none());
         assert!(store.get(&[0, 0, 0, 1, 8]).unwrap().is_none());
@@ -565,21 +582,19 @@ mod tests {
         let publish = |source, partition, offset| {
             let at = Position::new(partition, offset).with_check(7);
             assert!(
-                store
-                    .publish(Some(turn), &[], Rows::default(), Some(((source, partition), at)), || ())
-                    .unwrap()
+                store.publish(Some(turn), &[], Rows::default(), Some(((source, partition), at))).unwrap()
             );
         };
         let now = || store.published(1, "source").unwrap().iter().collect::<Vec<_>>();
         assert_eq!(now(), []);
         (0..3).for_each(|partition| publish(1, partition, 10));
         publish(0, 5, 10);
-        let frozen = store.freeze(&vec![]).unwrap();
+        let frozen = store.freeze().unwrap();
         store.write_frozen(&frozen, false).unwrap();
         store.thaw(frozen);
         publish(1, 1, 20);
         publish(1, 2, 20);
-        let closing = store.freeze(&vec![]).unwrap();
+        let closing = store.freeze().unwrap();
         publish(1, 2, 30);
         publish(0, 2, 40);
         assert_eq!(now(), [(0, 11), (1, 21), (2, 31)]);
