@@ -343,6 +343,16 @@ impl Watched {
         (self.watch.handlers.get(self.handler).unwrap_or(&NOBODY), number)
     }
 
+    /// How many outputs the handler at work has numbered.
+    pub(crate) fn numbered(&self) -> u64 {
+        self.outputs
+    }
+
+    /// Its outputs since then are dropped, so their numbers are free again.
+    pub(crate) fn number_from(&mut self, number: u64) {
+        self.outputs = number;
+    }
+
     /// The teller of a checkpoint, for a call that is about to be made, and the handler that makes it.
     pub(crate) fn teller(&mut self, checkpoint: u64) -> Option<(&mut dyn Teller, usize)> {
         let handler = self.handler;

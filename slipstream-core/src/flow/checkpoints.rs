@@ -185,7 +185,11 @@ impl Watches {
         }
         for (number, route) in (0..).zip(routes) {
             if let Some(watch) = watched.of(number) {
-                let (control, watch) = (route.control().0, Arc::downgrade(&watch));
+                let control = route.control().0;
+                for (partition, offset) in control.sought_before_opening() {
+                    watch.sought(partition, offset);
+                }
+                let watch = Arc::downgrade(&watch);
                 control.tell_assigned(Arc::new(move |ours| {
                     if let Some(watch) = watch.upgrade() {
                         watch.assigned(ours);

@@ -253,6 +253,14 @@ impl Control {
         sought.map(|(partition, seek)| (*partition, seek.offset)).collect()
     }
 
+    /// Where the program has sought and nobody has read since: the next to open the source begins there.
+    #[cfg_attr(not(feature = "rocksdb"), allow(dead_code))]
+    pub(crate) fn sought_before_opening(&self) -> Vec<(i32, i64)> {
+        let steering = self.steering();
+        let sought = steering.sought.iter().filter(|(_, seek)| seek.by_user && !seek.is_taken);
+        sought.map(|(partition, seek)| (*partition, seek.offset)).collect()
+    }
+
     /// From now on `hears` is told which partitions this reader has, and at once if a group has dealt some out.
     #[cfg_attr(not(feature = "rocksdb"), allow(dead_code))]
     pub(crate) fn tell_assigned(&self, hears: Hears) {
