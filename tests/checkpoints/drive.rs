@@ -52,11 +52,12 @@ async fn wait(world: &World, log: &Log) {
         7..9 => {
             let mut progress = world.progress.subscribe();
             let is_done = |_: &u64| log.is_handled() || world.dependent.is(log) && world.is_paused();
-            // A handler may hang until the run is dropped.
-            let _ = timeout(Duration::from_secs(1), progress.wait_for(is_done)).await;
+            // A handler may hang until the run is dropped, and on other threads it is published only after the step.
+            let at_most = if world.is_threaded { Duration::from_millis(2) } else { Duration::from_secs(1) };
+            let _ = timeout(at_most, progress.wait_for(is_done)).await;
         }
         9..11 => sleep(Duration::from_millis(3)).await,
-        _ => sleep(Duration::from_millis(70)).await,
+        _ => sleep(Duration::from_millis(if world.is_threaded { 30 } else { 70 })).await,
     }
 }
 

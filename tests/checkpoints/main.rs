@@ -11,6 +11,7 @@
 //! The clock is tokio's, paused: it moves when nothing else can, so a wait of a moment lasts until all the others have done what
 //! they can, and a flow that hangs is seen at once.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod crashes;
 mod drive;
 mod late;
 mod log;

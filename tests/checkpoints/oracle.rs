@@ -53,7 +53,7 @@ pub(crate) fn check(world: &World) -> Result<(), BoxError> {
                 let (time, number) = want.ok_or_else(lacks)?;
                 let late = row.time - time;
                 let came_down = world.came_down.get(&number)?.ok_or_else(lacks)?;
-                if late >= dep.threshold || came_down {
+                if late >= dep.threshold || came_down && !world.is_threaded {
                     let threshold = dep.threshold;
                     return Err(format!("threshold {threshold}, down {came_down}: {}", lacks()).into());
                 }

@@ -24,6 +24,24 @@ fn holds(seed: u64, seen: &Arc<Seen>) -> Result<(), BoxError> {
     })
 }
 
+#[test]
+fn so_they_are_on_several_threads() {
+    for seed in 0..cases(40) {
+        let mut threads = tokio::runtime::Builder::new_multi_thread();
+        let threads = threads.worker_threads(3).enable_time().build().unwrap();
+        let holds = threads.block_on(async {
+            let rng = Rng::new(seed);
+            let mut world = World::new(Schedule::new(&rng), rng, &Arc::default())?;
+            world.is_threaded = true;
+            drive::runs(&world).await?;
+            oracle::check(&world)
+        });
+        if let Err(error) = holds {
+            panic!("seed {seed}: {error}");
+        }
+    }
+}
+
 /// With the schedule, to find out why.
 fn check(seed: u64) {
     if let Err(error) = holds(seed, &Arc::default()) {
