@@ -34,8 +34,6 @@ pub(super) struct State<M> {
     pub(super) runs: Option<Runs>,
     /// The handlers of the dependent that check, by their numbers.
     pub(super) checkers: Vec<bool>,
-    /// The dependencies that are down and were told of in this process.
-    pub(super) noticed: Mask,
     /// The dependencies that have come to their ends.
     pub(super) ended: Mask,
     /// The checkpoint holds the dependent.
@@ -58,7 +56,6 @@ impl<M: Marker> Default for State<M> {
             is_changed: false,
             runs: None,
             checkers: Vec::new(),
-            noticed: 0,
             ended: 0,
             is_held: false,
             is_repairing: false,
@@ -162,6 +159,7 @@ impl<M: Marker> AnyCheckpoint for Inner<M> {
     fn end(&self) {
         let mut state = self.state();
         if let Some(runs) = state.runs.take() {
+            runs.control.forget_back();
             runs.control.release(&self.name);
         }
         (state.is_held, state.is_repairing) = (false, false);
@@ -204,7 +202,9 @@ impl<M: Marker> Inner<M> {
         let after = (state.judge.is_down(), state.judge.is_due(), state.judge.recovered.len());
         // Also for a repair that nothing is to be gathered for.
         if state.judge.is_down()
-            || state.judge.is_due() && !state.is_held && state.gathers_until.is_none_or(|until| until <= Instant::now())
+            || state.judge.is_due()
+                && !state.is_held
+                && state.gathers_until.is_none_or(|until| until <= Instant::now())
         {
             self.hold(&mut state);
         }
@@ -371,6 +371,19 @@ impl<M: Marker> Observer for Observing<M> {
                         state.judge.fall_quiet(*number, partition);
                     }
                 });
+            }
+        }
+    }
+
+    fn has(&self, partitions: &BTreeSet<i32>) {
+        let mut state = self.checkpoint.state();
+        for number in &self.dependencies {
+            let may_idle = self.checkpoint.dependencies.get(*number).is_some_and(|of| of.idle.is_some());
+            for partition in partitions {
+                state.judge.know(*number, *partition);
+                if may_idle {
+                    state.heard.entry((*number, *partition)).or_insert_with(Instant::now);
+                }
             }
         }
     }

@@ -156,8 +156,13 @@ pub(super) struct Watches {
 }
 
 impl Watches {
-    /// They go on as the store has them.
-    pub(super) fn begin(self, routes: &[Box<dyn Ready>], shared: &Arc<Shared>) -> Result<Watched, Error> {
+    /// They go on as the store has them; the sources begin at `starts`.
+    pub(super) fn begin(
+        self,
+        routes: &[Box<dyn Ready>],
+        starts: &[(u32, Positions)],
+        shared: &Arc<Shared>,
+    ) -> Result<Watched, Error> {
         let Watches { mounts, watches } = self;
         let mut watched = Watched { begun: Vec::new(), watches };
         let moves: Arc<dyn Moves> = Arc::clone(shared) as Arc<dyn Moves>;
@@ -172,6 +177,11 @@ impl Watches {
             let begun = checkpoint.begin(Mounting { record, dependent: watch, control, moves });
             begun.map_err(|error| failed(checkpoint.name().to_string(), error))?;
             watched.begun.push(checkpoint);
+        }
+        for (number, start) in starts {
+            if let Some(watch) = watched.of(*number) {
+                watch.has(&start.iter().map(|(partition, _)| partition).collect());
+            }
         }
         for (number, route) in (0..).zip(routes) {
             if let Some(watch) = watched.of(number) {

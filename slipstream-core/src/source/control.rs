@@ -137,6 +137,13 @@ impl Control {
         }
     }
 
+    /// The flow is gone. What it had sought to handle messages again, and not read from there yet, is in its store, or was
+    /// never committed.
+    #[cfg_attr(not(feature = "rocksdb"), allow(dead_code))]
+    pub(crate) fn forget_back(&self) {
+        self.steering().sought.retain(|_, seek| seek.by_user || seek.is_taken);
+    }
+
     fn seek_as(&self, partition: i32, offset: i64, by_user: bool) {
         let feeds = {
             let mut steering = self.steering();
@@ -515,6 +522,15 @@ mod tests {
         control.seek(1, -2);
         assert_eq!(opened(&control).0, Positions::from_iter([(0, 5), (1, 0)]));
         assert_eq!(opened(&control).0, Positions::from_iter([(0, 7)]));
+    }
+
+    #[test]
+    fn what_a_flow_that_is_gone_has_sought_back_is_nothing_to_the_next() {
+        let control = Control::default();
+        control.seek(1, 3);
+        control.seek_back(0, 3);
+        control.forget_back();
+        assert_eq!(opened(&control).0, Positions::from_iter([(0, 7), (1, 3)]));
     }
 
     #[test]
