@@ -132,6 +132,11 @@ impl Watch {
         self.observers.iter().for_each(|observer| observer.assigned(ours));
     }
 
+    /// It has these partitions, and may have more.
+    pub(crate) fn has(&self, partitions: &BTreeSet<i32>) {
+        self.observers.iter().for_each(|observer| observer.has(partitions));
+    }
+
     // Nothing that runs under it panics.
     fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
@@ -227,6 +232,8 @@ pub(crate) trait Observer: Send + Sync + fmt::Debug {
     fn is_empty(&self);
     /// See [`Watch::assigned`].
     fn assigned(&self, ours: &BTreeSet<i32>);
+    /// See [`Watch::has`].
+    fn has(&self, partitions: &BTreeSet<i32>);
 }
 
 /// Where what nobody's message does is published.
@@ -333,6 +340,16 @@ impl Watched {
         let number = self.outputs;
         self.outputs += 1;
         (self.watch.handlers.get(self.handler).unwrap_or(&NOBODY), number)
+    }
+
+    /// How many outputs the handler at work has numbered.
+    pub(crate) fn numbered(&self) -> u64 {
+        self.outputs
+    }
+
+    /// Its outputs since then are dropped, so their numbers are free again.
+    pub(crate) fn number_from(&mut self, number: u64) {
+        self.outputs = number;
     }
 
     /// The teller of a checkpoint, for a call that is about to be made, and the handler that makes it.

@@ -81,6 +81,9 @@ pub(super) struct Outage<M> {
     pub(super) downtime: Option<Duration>,
     /// When it was noticed, in microseconds of the clock.
     pub(super) at_micros: i64,
+    /// It was told of in this process.
+    #[serde(skip)]
+    pub(super) is_told: bool,
     /// What the dependent remembered at the last heartbeat.
     pub(super) state: Option<Vec<u8>>,
 }
@@ -330,6 +333,13 @@ impl<M: Marker> Judge<M> {
         self.settle();
     }
 
+    /// A dependency has this partition, of which nothing may have come yet.
+    pub(super) fn know(&mut self, dependency: usize, partition: i32) {
+        if let Some(dep) = self.deps.get_mut(dependency) {
+            dep.parts.entry(partition).or_default();
+        }
+    }
+
     /// From now on a dependency is read here in these partitions, and in no others.
     pub(super) fn assign(&mut self, dependency: usize, ours: &BTreeSet<i32>) {
         if let Some(dep) = self.deps.get_mut(dependency) {
@@ -398,6 +408,7 @@ impl<M: Marker> Judge<M> {
                         marker: stood,
                         downtime,
                         at_micros: now_micros,
+                        is_told: false,
                         state: dep.state.clone(),
                     });
                 }

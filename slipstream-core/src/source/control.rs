@@ -137,6 +137,22 @@ impl Control {
         }
     }
 
+    /// The flow is gone. What it had sought to handle messages again, and not read from there yet, is in its store, or was
+    /// never committed.
+    #[cfg_attr(not(feature = "rocksdb"), allow(dead_code))]
+    pub(crate) fn forget_back(&self) {
+        self.steering().sought.retain(|_, seek| seek.by_user || seek.is_taken);
+    }
+
+    /// Forgets what [`seek_back`](Control::seek_back) has sought in these partitions, and answers it.
+    #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
+    pub(crate) fn drop_seeks_back(&self, partitions: &[i32]) -> Vec<(i32, i64)> {
+        let mut steering = self.steering();
+        let is_back = |partition: &i32, seek: &mut Seek| partitions.contains(partition) && !seek.by_user;
+        let dropped = steering.sought.extract_if(.., is_back);
+        dropped.map(|(partition, seek)| (partition, seek.offset)).collect()
+    }
+
     fn seek_as(&self, partition: i32, offset: i64, by_user: bool) {
         let feeds = {
             let mut steering = self.steering();
@@ -243,6 +259,14 @@ impl Control {
     pub(crate) fn sought_since(&self, as_of: u64) -> Vec<(i32, i64)> {
         let steering = self.steering();
         let sought = steering.sought.iter().filter(|(_, seek)| seek.by_user && seek.state > as_of);
+        sought.map(|(partition, seek)| (*partition, seek.offset)).collect()
+    }
+
+    /// Where the program has sought and nobody has read since: the next to open the source begins there.
+    #[cfg_attr(not(feature = "rocksdb"), allow(dead_code))]
+    pub(crate) fn sought_before_opening(&self) -> Vec<(i32, i64)> {
+        let steering = self.steering();
+        let sought = steering.sought.iter().filter(|(_, seek)| seek.by_user && !seek.is_taken);
         sought.map(|(partition, seek)| (*partition, seek.offset)).collect()
     }
 
@@ -515,6 +539,27 @@ mod tests {
         control.seek(1, -2);
         assert_eq!(opened(&control).0, Positions::from_iter([(0, 5), (1, 0)]));
         assert_eq!(opened(&control).0, Positions::from_iter([(0, 7)]));
+    }
+
+    #[test]
+    fn what_a_flow_that_is_gone_has_sought_back_is_nothing_to_the_next() {
+        let control = Control::default();
+        control.seek(1, 3);
+        control.seek_back(0, 3);
+        control.forget_back();
+        assert_eq!(opened(&control).0, Positions::from_iter([(0, 7), (1, 3)]));
+    }
+
+    #[test]
+    fn of_a_partition_that_is_let_go_the_seeks_of_the_runtime_are_dropped_and_those_of_the_program_wait() {
+        let control = Control::default();
+        control.assigned(&[0, 1, 2], true);
+        control.seek(0, 3);
+        control.seek_back(1, 4);
+        control.seek_back(2, 5);
+        control.seek_back(3, 6);
+        assert_eq!(control.drop_seeks_back(&[0, 1, 3]), [(1, 4)]);
+        assert_eq!(opened(&control).0, Positions::from_iter([(0, 3), (2, 5)]));
     }
 
     #[test]

@@ -1,16 +1,17 @@
 //! Partitions come and go: what is done when the group says so, on the poll thread.
 //!
 //! ```text
-//! assigned: plan ─▶ store where they begin ─▶ [gates: forward, assign at exact offsets]
+//! assigned: plan ─▶ store where they begin ─▶ checkpoints hear of them ─▶ [gates: forward, assign at exact offsets]
 //! revoked:  [gates: nothing more is let through; Control::revoke] ─▶ messages in hand are done ─▶ commit
-//!           ─▶ the group's offsets ─▶ [gates: unassign]
+//!           ─▶ the group's offsets ─▶ checkpoints hear of those that stay away ─▶ [gates: unassign]
 //! lost:     [gates: the same] ─▶ unassign; the group is told nothing
 //! those that stay, where not all are taken away: [gates: sought to where they are] before the others change
 //! ```
 //!
 //! Invariants: no gate is held while a flow or a broker is waited for; a partition's queue is forwarded before it
 //! is assigned, and its offset given with the assignment, never sought here; what is not this process's any more is
-//! not committed.
+//! not committed; where all are taken away to be dealt out anew, those that come back were never gone for a checkpoint,
+//! nor are those that a flow has when it ends.
 use super::{
     Shared,
     commits::Held,
@@ -67,6 +68,9 @@ impl Shared {
         }
         if has_group && !self.has_store {
             self.commit_starts(&plans, deadline);
+        }
+        for (slot, planned) in &plans {
+            has_now(slot, planned, adds);
         }
         let mut list = TopicPartitionList::new();
         // All of them, so that nothing is drained while the assignment changes; in one order, as everywhere.
@@ -189,6 +193,18 @@ impl Shared {
         }
         for (slot, partitions) in &topics {
             slot.commits().let_go(partitions);
+            // Where they go on was published with the repair that sought them, and may be another's by now.
+            let repaired = slot.control.drop_seeks_back(partitions);
+            let mut gate = slot.gate();
+            gate.sought.retain(|partition, offset| !repaired.contains(&(*partition, *offset)));
+            drop(gate);
+            if closes || self.quits() {
+                // The flow ends, and goes on with what it has.
+            } else if removes && !lost {
+                slot.control.assigned(partitions, false);
+            } else {
+                slot.gate().gone.extend(partitions);
+            }
             let how = if lost { "lost" } else { "let go" };
             tracing::info!("topic `{}`: {how}: {partitions:?}", slot.topic);
         }
@@ -229,6 +245,21 @@ impl Shared {
             (slot, partitions)
         };
         slots.into_iter().map(of).collect()
+    }
+}
+
+/// Says which partitions the topic has from now on, under no gate, since whoever hears of it has locks of its own.
+fn has_now(slot: &Slot, planned: &[Planned], adds: bool) {
+    let ours: Vec<i32> = planned.iter().map(|plan| plan.partition).collect();
+    let mut gone = std::mem::take(&mut slot.gate().gone);
+    gone.retain(|partition| !ours.contains(partition));
+    // One that adds nothing says nothing of what is still to come.
+    if !adds || !ours.is_empty() {
+        slot.control.assigned(&ours, true);
+    }
+    // After those that came, so that there is no moment without any.
+    if !gone.is_empty() {
+        slot.control.assigned(&gone.into_iter().collect::<Vec<_>>(), false);
     }
 }
 

@@ -21,7 +21,7 @@ use crate::{
 use futures::task::AtomicWaker;
 use rdkafka::error::RDKafkaErrorCode;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ops::{Deref, DerefMut},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, TryLockError,
@@ -65,6 +65,8 @@ pub(in crate::kafka) struct Gate {
     pub(super) sought: BTreeMap<i32, i64>,
     /// Whether partitions were assigned and are, or are about to be again.
     pub(in crate::kafka) phase: Phase,
+    /// Partitions that were taken away, where the next assignment says whether they come back.
+    pub(super) gone: BTreeSet<i32>,
     /// What went wrong with single partitions, for the poll thread.
     pub(super) troubles: Vec<Trouble>,
 }

@@ -1,4 +1,5 @@
 mod clusters;
+mod dealt;
 mod fake;
 mod groups;
 mod headers;
