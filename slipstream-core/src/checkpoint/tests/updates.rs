@@ -135,3 +135,13 @@ fn past_its_cap_a_window_begins_too_early_and_never_too_late() {
     let first = |marker: i64| window.first_at_or_after(&at(marker));
     assert_eq!([first(1), first(3), first(4), first(5)], [Some(0), Some(0), Some(3), None]);
 }
+
+#[test]
+fn messages_from_before_the_window_to_which_a_source_is_sought_are_found_again() {
+    let mut judge = judge(&[100]);
+    for (offset, marker) in [(10, 5), (11, 9), (3, 5), (4, 7), (5, 6)] {
+        pulse(&mut judge, offset, marker);
+    }
+    let first = |marker: i64| judge.open[&0].first_at_or_after(&at(marker));
+    assert_eq!([first(5), first(6), first(7), first(8)], [Some(3), Some(4), Some(4), Some(11)]);
+}
