@@ -142,7 +142,9 @@ impl Progress {
             way.high = way.high.max(offset + 1);
             match deferred.contains(&number) {
                 // What was published before stays so, whatever is answered now.
-                true if *handling == Handling::First && !crate::without("deferred") => drop(way.deferred.insert(offset)),
+                true if *handling == Handling::First && !crate::without("deferred") => {
+                    drop(way.deferred.insert(offset))
+                }
                 true => {}
                 false => drop(way.deferred.remove(&offset)),
             }

@@ -59,7 +59,7 @@ impl Scenario {
         }
         let drift = draw.one_of(&[0, 0, 3]);
         let keys = KEYS * partitions.iter().max().copied().unwrap_or(1);
-        let mut input = |time: i64, draw: &mut Draw| Input {
+        let input = |time: i64, draw: &mut Draw| Input {
             time: (time - draw.below(drift + 1) as i64).max(0),
             key: draw.below(keys),
         };
