@@ -40,6 +40,8 @@ pub(super) struct State<M> {
     pub(super) ended: Mask,
     /// The checkpoint holds the dependent.
     pub(super) is_held: bool,
+    /// The control's state when it was held: what the program has sought since is not handled yet.
+    pub(super) held_at: u64,
     pub(super) is_repairing: bool,
     pub(super) repairs: u64,
     /// A repair without an outage waits until then.
@@ -61,6 +63,7 @@ impl<M: Marker> Default for State<M> {
             noticed: 0,
             ended: 0,
             is_held: false,
+            held_at: 0,
             is_repairing: false,
             repairs: 0,
             gathers_until: None,
@@ -144,6 +147,8 @@ impl<M: Marker> AnyCheckpoint for Inner<M> {
         }
         let checkers = dependent.handlers.iter().map(|handler| checkers.contains(&**handler)).collect();
         let is_held = judge.is_down() || judge.is_pending();
+        // Before what was sought while nobody read it.
+        let held_at = control.sought_before_the_opening();
         if is_held {
             control.hold(&self.name);
         }
@@ -155,7 +160,7 @@ impl<M: Marker> AnyCheckpoint for Inner<M> {
             .flat_map(|(number, dep)| dep.parts.keys().map(move |part| (number, *part)));
         let heard = parts.filter(|(dependency, _)| may_idle(dependency)).map(|part| (part, now)).collect();
         let runs = Some(Runs { dependent, control, moves });
-        *state = State { judge, runs, checkers, is_held, heard, ..State::default() };
+        *state = State { judge, runs, checkers, is_held, held_at, heard, ..State::default() };
         Ok(())
     }
 
@@ -204,7 +209,9 @@ impl<M: Marker> Inner<M> {
         let after = (state.judge.is_down(), state.judge.is_due(), state.judge.recovered.len());
         // Also for a repair that nothing is to be gathered for.
         if state.judge.is_down()
-            || state.judge.is_due() && !state.is_held && state.gathers_until.is_none_or(|until| until <= Instant::now())
+            || state.judge.is_due()
+                && !state.is_held
+                && state.gathers_until.is_none_or(|until| until <= Instant::now())
         {
             self.hold(&mut state);
         }
@@ -221,7 +228,7 @@ impl<M: Marker> Inner<M> {
             && let Some(runs) = &state.runs
         {
             runs.control.hold(&self.name);
-            state.is_held = true;
+            (state.is_held, state.held_at) = (true, runs.control.state());
         }
     }
 
