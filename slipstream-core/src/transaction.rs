@@ -139,6 +139,7 @@ pub(crate) struct Savepoint {
     given: usize,
     outgoing: usize,
     told: usize,
+    numbered: u64,
     #[cfg(feature = "rocksdb")]
     has_lock: bool,
 }
@@ -178,6 +179,7 @@ impl Transaction {
             given: self.given.len(),
             outgoing: self.outgoing.len(),
             told: self.watched.as_ref().map_or(0, Watched::len),
+            numbered: self.watched.as_ref().map_or(0, Watched::outputs),
             #[cfg(feature = "rocksdb")]
             has_lock: matches!(self.locks, MessageLocks::Held { .. }),
         }
@@ -203,6 +205,9 @@ impl Transaction {
         }
         self.given.truncate(savepoint.given);
         self.outgoing.truncate(savepoint.outgoing);
+        if let Some(watched) = &mut self.watched {
+            watched.take_back_outputs(savepoint.numbered);
+        }
     }
 }
 
