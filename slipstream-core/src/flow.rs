@@ -330,7 +330,8 @@ impl Opening {
             #[cfg(not(feature = "rocksdb"))]
             let watch = crate::watch::is_asked().then(|| {
                 let name: Arc<str> = Arc::from(origin.as_str());
-                Arc::new(crate::watch::Watch::new(source, Arc::clone(&name), name, &route.handlers()))
+                let called = route.called().unwrap_or_else(|| Arc::clone(&name));
+                Arc::new(crate::watch::Watch::new(source, called, name, &route.handlers()))
             });
             for task in route.tasks(Start { shared: Arc::clone(&shared), source, others_ended, watch }) {
                 let id = tasks.running.spawn(task).id();

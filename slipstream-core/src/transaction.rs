@@ -179,7 +179,7 @@ impl Transaction {
             given: self.given.len(),
             outgoing: self.outgoing.len(),
             told: self.watched.as_ref().map_or(0, Watched::len),
-            numbered: self.watched.as_ref().map_or(0, Watched::numbered),
+            numbered: self.watched.as_ref().map_or(0, Watched::outputs),
             #[cfg(feature = "rocksdb")]
             has_lock: matches!(self.locks, MessageLocks::Held { .. }),
         }
@@ -206,7 +206,7 @@ impl Transaction {
         self.given.truncate(savepoint.given);
         self.outgoing.truncate(savepoint.outgoing);
         if let Some(watched) = &mut self.watched {
-            watched.number_from(savepoint.numbered);
+            watched.take_back_outputs(savepoint.numbered);
         }
     }
 }

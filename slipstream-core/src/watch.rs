@@ -333,23 +333,28 @@ impl Watched {
         self.handling.get(self.handler) == Some(&Handling::Again)
     }
 
-    /// The handler at work, and the number of its next output.
+    /// The name of the handler at work.
     #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
-    pub(crate) fn output(&mut self) -> (&Arc<str>, u64) {
-        static NOBODY: std::sync::LazyLock<Arc<str>> = std::sync::LazyLock::new(|| Arc::from(""));
-        let number = self.outputs;
-        self.outputs += 1;
-        (self.watch.handlers.get(self.handler).unwrap_or(&NOBODY), number)
+    pub(crate) fn handler(&self) -> &str {
+        self.watch.handlers.get(self.handler).map_or("", |name| name)
     }
 
-    /// How many outputs the handler at work has numbered.
-    pub(crate) fn numbered(&self) -> u64 {
+    /// The number of its next output.
+    #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
+    pub(crate) fn output(&mut self) -> u64 {
+        let number = self.outputs;
+        self.outputs += 1;
+        number
+    }
+
+    /// How many it has had.
+    pub(crate) fn outputs(&self) -> u64 {
         self.outputs
     }
 
-    /// Its outputs since then are dropped, so their numbers are free again.
-    pub(crate) fn number_from(&mut self, number: u64) {
-        self.outputs = number;
+    /// Those after so many are taken back.
+    pub(crate) fn take_back_outputs(&mut self, outputs: u64) {
+        self.outputs = outputs;
     }
 
     /// The teller of a checkpoint, for a call that is about to be made, and the handler that makes it.

@@ -79,7 +79,12 @@ fn same(flow: Flow<()>) -> Flow<()> {
 }
 
 /// What the group has of a topic, read by a client of its own.
-fn of_group(kafka: &Kafka, group: &str, topic: &str, partitions: i32) -> Vec<Option<(i64, String)>> {
+pub(crate) fn of_group(
+    kafka: &Kafka,
+    group: &str,
+    topic: &str,
+    partitions: i32,
+) -> Vec<Option<(i64, String)>> {
     use rdkafka::{
         ClientConfig, TopicPartitionList,
         consumer::{BaseConsumer, Consumer},

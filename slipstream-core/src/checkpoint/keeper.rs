@@ -162,7 +162,7 @@ impl<M: Marker> Inner<M> {
             state.is_repairing = true;
             self.hold(&mut state);
         }
-        let since = runs.control.state();
+        let (since, held_at) = (runs.control.state(), self.state().held_at);
         tokio::select! {
             () = runs.control.emptied(since) => {}
             () = stop.stopped() => return Ok(()),
@@ -184,7 +184,8 @@ impl<M: Marker> Inner<M> {
         if !self.call("recovery callback", &self.on_recovery, &recovery, stop).await? {
             return Ok(());
         }
-        let sought = runs.control.sought_since(since);
+        // While it waited, or by the callback.
+        let sought = runs.control.sought_since(held_at);
         let number = runs.dependent.number;
         let failed = |error: crate::BoxError| self.failed("repair", error.to_string());
         let published = if runs.dependent.has_positions {

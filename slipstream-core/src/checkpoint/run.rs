@@ -38,6 +38,8 @@ pub(super) struct State<M> {
     pub(super) ended: Mask,
     /// The checkpoint holds the dependent.
     pub(super) is_held: bool,
+    /// The control's state when it was held: what the program has sought since is not handled yet.
+    pub(super) held_at: u64,
     pub(super) is_repairing: bool,
     pub(super) repairs: u64,
     /// A repair without an outage waits until then.
@@ -60,6 +62,7 @@ impl<M: Marker> Default for State<M> {
             checkers: Vec::new(),
             ended: 0,
             is_held: false,
+            held_at: 0,
             is_repairing: false,
             repairs: 0,
             gathers_until: None,
@@ -144,6 +147,8 @@ impl<M: Marker> AnyCheckpoint for Inner<M> {
         }
         let checkers = dependent.handlers.iter().map(|handler| checkers.contains(&**handler)).collect();
         let is_held = judge.is_down() || judge.is_pending();
+        // Before what was sought while nobody read it.
+        let held_at = control.sought_before_the_opening();
         if is_held {
             control.hold(&self.name);
         }
@@ -156,7 +161,7 @@ impl<M: Marker> AnyCheckpoint for Inner<M> {
         let heard = parts.filter(|(dependency, _)| may_idle(dependency)).map(|part| (part, now)).collect();
         let runs = Some(Runs { dependent, control, moves });
         let run = state.run + 1;
-        *state = State { judge, runs, checkers, is_held, heard, run, ..State::default() };
+        *state = State { judge, runs, checkers, is_held, held_at, heard, run, ..State::default() };
         Ok(())
     }
 
@@ -227,7 +232,7 @@ impl<M: Marker> Inner<M> {
             && let Some(runs) = &state.runs
         {
             runs.control.hold(&self.name);
-            state.is_held = true;
+            (state.is_held, state.held_at) = (true, runs.control.state());
         }
     }
 

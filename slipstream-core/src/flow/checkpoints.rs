@@ -102,7 +102,9 @@ impl Mounts {
                 continue;
             }
             let stored_as = names.get(number as usize).cloned().unwrap_or_default();
-            let name = if stored_as.is_empty() { Arc::from(route.origin()) } else { Arc::clone(&stored_as) };
+            let known_as =
+                if stored_as.is_empty() { Arc::from(route.origin()) } else { Arc::clone(&stored_as) };
+            let name = route.called().unwrap_or(known_as);
             let (_, steering) = route.control();
             let mut watch = Watch::new(number, name, stored_as, &route.handlers());
             watch.has_positions = steering != Steering::Held;

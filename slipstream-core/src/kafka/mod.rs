@@ -25,6 +25,7 @@ mod member;
 mod native;
 mod native_producer;
 mod offset;
+pub mod origin;
 mod owned;
 mod producer;
 mod record;

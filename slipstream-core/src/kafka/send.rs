@@ -1,6 +1,6 @@
 //! Sending by hand: into the message that a handler is at, or, outside of one, to the broker and back.
 use super::{Record, Topic, TopicError, record::Borrowed, records::Records};
-use crate::transaction;
+use crate::transaction::{self, Transaction};
 
 impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Topic<K, V> {
     /// Sends a record.
@@ -61,14 +61,15 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Topic<K, V> {
             return self.config.pretend(&record);
         }
         let put = transaction::with(|current| {
-            current.map(|transaction| self.config.put(&record, &mut transaction.outgoing))
+            let Transaction { outgoing, watched, .. } = current?;
+            Some(self.config.put(&record, watched.as_mut(), outgoing))
         });
         if let Some(put) = put {
             return put;
         }
         let outlet = self.config.open_outlet().await?;
         let mut records = Records::default();
-        self.config.write(&record, &outlet, &mut records)?;
+        self.config.write(&record, None, &outlet, &mut records)?;
         outlet.producer.send(records).await
     }
 }

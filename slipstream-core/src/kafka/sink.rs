@@ -9,12 +9,19 @@
 use super::{
     Record, Topic, TopicError,
     native_producer::NativeTopic,
+    origin::Origin,
     producer::{Producer, Queue},
     record::Borrowed,
     records::{Draft, Records},
     topic::TopicConfig,
 };
-use crate::{BoxError, codec, outgoing::Outgoing, sink::Sink, transaction};
+use crate::{
+    BoxError, codec,
+    outgoing::Outgoing,
+    sink::Sink,
+    transaction::{self, Transaction},
+    watch::Watched,
+};
 use std::sync::{
     Arc, PoisonError,
     atomic::{AtomicBool, Ordering},
@@ -79,11 +86,15 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> TopicConfig<K, V> {
     pub(super) fn write(
         &self,
         record: &Borrowed<'_, K, V>,
+        origin: Option<&Origin<'_>>,
         outlet: &Outlet,
         records: &mut Records,
     ) -> Result<(), TopicError> {
         let mut draft = records.draft(&outlet.topic);
         self.fill(record, &mut draft)?;
+        if let Some(origin) = origin {
+            origin.write(&mut draft);
+        }
         let limits = outlet.producer.limits();
         let (bytes, value) = draft.sizes();
         let too_large = |bytes, most, setting| {
@@ -131,11 +142,17 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> TopicConfig<K, V> {
     }
 
     /// Puts a record into the message in hand.
-    pub(super) fn put(&self, record: &Borrowed<'_, K, V>, outgoing: &mut Outgoing) -> Result<(), TopicError> {
+    pub(super) fn put(
+        &self,
+        record: &Borrowed<'_, K, V>,
+        watched: Option<&mut Watched>,
+        outgoing: &mut Outgoing,
+    ) -> Result<(), TopicError> {
         let outlet = self.outlet()?;
+        let origin = watched.filter(|_| self.says_origin).and_then(Origin::next);
         let mut written = Ok(());
         let put = outgoing.put(&outlet.producer, |queue: &mut Queue| {
-            written = self.write(record, &outlet, &mut queue.records);
+            written = self.write(record, origin.as_ref(), &outlet, &mut queue.records);
             // That it is none is enough to know here; which one is kept with its type.
             if written.is_ok() { Ok(()) } else { Err(BoxError::from("")) }
         });
@@ -170,7 +187,7 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> TopicConfig<K, V> {
             return self.pretend(record);
         }
         transaction::with(|current| match current {
-            Some(transaction) => self.put(record, &mut transaction.outgoing),
+            Some(Transaction { outgoing, watched, .. }) => self.put(record, watched.as_mut(), outgoing),
             None => {
                 Err(self.refusal("there is no message in hand; outside of messages await `topic.send(…)`"))
             }

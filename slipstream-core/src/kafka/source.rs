@@ -176,6 +176,10 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> AnySeekable for TopicSo
         .boxed()
     }
 
+    fn called(&self) -> Option<&str> {
+        Some(&self.topic.config.name)
+    }
+
     fn leave<'a>(&'a self, _: &'a Joining) -> BoxFuture<'a, Result<()>> {
         async move {
             if let Some((member, _)) = self.joined() {

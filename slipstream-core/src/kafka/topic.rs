@@ -84,6 +84,8 @@ pub(super) struct TopicConfig<K, V> {
     pub(super) is_broadcast: bool,
     pub(super) concurrency: usize,
     pub(super) is_dry_run: bool,
+    /// Its records say where they come from.
+    pub(super) says_origin: bool,
     /// Where records go: made when the first is sent, and again after a failure.
     pub(super) outlet: RwLock<Option<Arc<Outlet>>>,
 }
@@ -186,6 +188,7 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Unformatted<K, V> {
             is_broadcast: false,
             concurrency: 1,
             is_dry_run: false,
+            says_origin: false,
             outlet: RwLock::default(),
         };
         Topic { config: Arc::new(config), control: Control::default(), reading: Reading::default() }
@@ -289,6 +292,54 @@ impl<K, V> Topic<K, V> {
         self.with(|config| config.is_dry_run = true)
     }
 
+    /// Records that are given to it in a message say of which: by headers whose names are those of
+    /// [`kafka::origin`](super::origin), after the record's own.
+    ///
+    /// | header | value, as text |
+    /// |---|---|
+    /// | `slipstream-topic` | the message's topic; of a source that is none, the name by which its positions are stored, or the one in the program |
+    /// | `slipstream-partition` | the message's partition |
+    /// | `slipstream-offset` | the message's offset |
+    /// | `slipstream-handler` | the handler of that source: also where a channel's handler gives out the record, inside of its message |
+    /// | `slipstream-output` | the number of the record among those that the handler has given to such topics in this message, from 0 |
+    /// | `slipstream-replay` | `true` where the handler has published an earlier handling of the message, else `false` |
+    ///
+    /// All but the last are the same when a message is handled again by a [`Checkpoint`](crate::Checkpoint), or after a
+    /// crash, as long as the handler gives out its records in the same order: so whoever reads them can keep the last
+    /// revision of each. Behind a pipe the message is the one that brought the pipe's item out. A source without
+    /// positions has partition 0, and for an offset how many messages came before in this run. Records that are
+    /// sent outside of messages have none of these headers. Say so before the flow begins.
+    ///
+    /// ```
+    /// use slipstream_core::{
+    ///     Flow,
+    ///     kafka::{Kafka, Offset, origin},
+    ///     source,
+    /// };
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> slipstream_core::Result<()> {
+    /// let kafka = Kafka::in_process()?;
+    /// kafka.create_topic("words", 1).await?;
+    /// kafka.create_topic("loud", 1).await?;
+    /// let words = kafka.topic::<(), String>("words").text().until(Offset::End);
+    /// words.send((), "hello".into()).await?;
+    ///
+    /// let loud = kafka.topic::<(), String>("loud").text().origin();
+    /// let shout = source(&words).takes().handle(|word: String| Some(((), word.to_uppercase()))).sink(&loud);
+    /// Flow::new().named("shout").with(shout).run(()).await?;
+    ///
+    /// # use futures::TryStreamExt;
+    /// let read: Vec<_> = loud.until(Offset::End).stream().try_collect().await?;
+    /// assert!(read[0].headers.contains(&(origin::TOPIC.to_owned(), b"words".to_vec())));
+    /// assert!(read[0].headers.contains(&(origin::OFFSET.to_owned(), b"0".to_vec())));
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn origin(self) -> Self {
+        crate::watch::ask();
+        self.with(|config| config.says_origin = true)
+    }
+
     fn with(self, change: impl FnOnce(&mut TopicConfig<K, V>)) -> Self {
         let mut config = TopicConfig::clone(&self.config);
         change(&mut config);
@@ -318,6 +369,7 @@ impl<K, V> Clone for TopicConfig<K, V> {
             is_broadcast: self.is_broadcast,
             concurrency: self.concurrency,
             is_dry_run: self.is_dry_run,
+            says_origin: self.says_origin,
             // Its settings may become others.
             outlet: RwLock::default(),
         }

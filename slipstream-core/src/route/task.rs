@@ -50,6 +50,8 @@ pub(crate) trait Ready: Send {
     fn origin(&self) -> &str;
     /// Whether its items are handled inside of the messages that gave them, but for those from outside.
     fn is_inner(&self) -> bool;
+    /// What people call the source, where that is another name than the store's.
+    fn called(&self) -> Option<Arc<str>>;
     /// The names of its handlers, in the order mounted.
     fn handlers(&self) -> Vec<&'static str>;
     /// By what it is held and sought, and whether it can be sought; none of both for one that is handled inside.
@@ -174,6 +176,11 @@ impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> Ready for Over<
     }
     fn is_inner(&self) -> bool {
         self.route.receives.is_some()
+    }
+    fn called(&self) -> Option<Arc<str>> {
+        let seeks = self.route.seeks();
+        let called = seeks.as_ref().and_then(|source| source.called());
+        called.or(self.route.name.as_deref()).map(Arc::from)
     }
     fn handlers(&self) -> Vec<&'static str> {
         match &self.route.handlers {

@@ -270,6 +270,14 @@ impl Control {
         sought.map(|(partition, seek)| (*partition, seek.offset)).collect()
     }
 
+    /// The state before the first seek that waits for a feed; the present one where none does.
+    #[cfg_attr(not(feature = "rocksdb"), allow(dead_code))]
+    pub(crate) fn sought_before_the_opening(&self) -> u64 {
+        let steering = self.steering();
+        let waiting = steering.sought.values().filter(|seek| !seek.is_taken).map(|seek| seek.state);
+        waiting.min().map_or_else(|| self.state(), |first| first - 1)
+    }
+
     /// From now on `hears` is told which partitions this reader has, and at once if a group has dealt some out.
     #[cfg_attr(not(feature = "rocksdb"), allow(dead_code))]
     pub(crate) fn tell_assigned(&self, hears: Hears) {

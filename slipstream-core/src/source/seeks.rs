@@ -164,6 +164,10 @@ pub(crate) trait AnySeekable: Send + Sync {
         let _ = flow;
         Box::pin(ready(Ok(None)))
     }
+    /// What people call it, where that is another name than the store's.
+    fn called(&self) -> Option<&str> {
+        None
+    }
     /// The flow has made its last commit, and its sources are not read any more.
     fn leave<'a>(&'a self, flow: &'a Joining) -> BoxFuture<'a, Result<()>> {
         let _ = flow;

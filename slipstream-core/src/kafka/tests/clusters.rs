@@ -114,7 +114,7 @@ async fn a_login_that_is_refused_is_told_at_once_by_all_that_connect() {
     }
     // A message that is sent all the same.
     let mut outgoing = Outgoing::default();
-    topic.config.put(&(&((), "rain".to_owned())).into(), &mut outgoing).unwrap();
+    topic.config.put(&(&((), "rain".to_owned())).into(), None, &mut outgoing).unwrap();
     let mut outboxes = Vec::new();
     outgoing.hand_over(|outbox| outboxes.push(Arc::clone(outbox)));
     let error = outboxes[0].flush().await.unwrap_err();

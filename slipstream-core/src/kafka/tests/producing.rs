@@ -29,7 +29,7 @@ impl Message {
         topic: &Topic<K, V>,
         record: impl Into<Borrowed<'r, K, V>>,
     ) {
-        topic.config.put(&record.into(), &mut self.outgoing).unwrap();
+        topic.config.put(&record.into(), None, &mut self.outgoing).unwrap();
     }
 
     /// Answers whether there is room for more.
@@ -182,7 +182,7 @@ async fn what_cannot_be_written_is_an_error_that_leaves_nothing_behind() {
     let mut message = Message::default();
     message.put(&topic, &pair("a", 1));
     let mut error = |record: Record<String, String>| {
-        told(&topic.config.put(&(&record).into(), &mut message.outgoing).unwrap_err())
+        told(&topic.config.put(&(&record).into(), None, &mut message.outgoing).unwrap_err())
     };
     let record = || Record::new("key".to_owned(), "value".to_owned());
     assert_eq!(
@@ -202,7 +202,7 @@ async fn what_cannot_be_written_is_an_error_that_leaves_nothing_behind() {
 
     let json = kafka.topic::<(), BTreeMap<Vec<u8>, u32>>("written").json();
     let value = ((), BTreeMap::from([(vec![1], 1)]));
-    let error = json.config.put(&(&value).into(), &mut message.outgoing).unwrap_err();
+    let error = json.config.put(&(&value).into(), None, &mut message.outgoing).unwrap_err();
     assert!(error.to_string().contains("the value of a record for topic `written`"), "{error}");
 }
 
