@@ -86,7 +86,7 @@ fn last_rows(rows: &str) -> String {
             order.push(id);
         }
     }
-    order.into_iter().map(|id| format!("{}\n", last[id])).collect()
+    order.into_iter().map(|id| format!("{}\n", last.get(id).unwrap())).collect()
 }
 
 fn assert_rows_of_january(folder: &TempDir, when: &str) {
