@@ -88,8 +88,3 @@ pub mod __private {
         sink::{SinkList, Sinks, Taken},
     };
 }
-
-pub(crate) fn without(rule: &str) -> bool {
-    static RULE: std::sync::OnceLock<String> = std::sync::OnceLock::new();
-    RULE.get_or_init(|| std::env::var("WITHOUT").unwrap_or_default()) == rule
-}

@@ -110,17 +110,11 @@ impl<M: Marker> Dep<M> {
     /// has ended or is idle.
     pub(super) fn mark(&self) -> Mark<M> {
         let ours = || self.parts.values().filter(|part| part.is_ours);
-        let lowest = ours()
-            .filter(|part| !part.is_quiet || crate::without("ended"))
-            .filter_map(|part| part.beat.as_ref())
-            .min();
+        let lowest = ours().filter(|part| !part.is_quiet).filter_map(|part| part.beat.as_ref()).min();
         let has_come = || ours().any(|part| part.beat.is_some());
         match lowest {
             Some(lowest) => Mark::At(lowest.clone()),
-            None if !crate::without("ended")
-                && ours().any(|part| part.is_quiet)
-                && (has_come() || ours().all(|part| part.is_quiet)) =>
-            {
+            None if ours().any(|part| part.is_quiet) && (has_come() || ours().all(|part| part.is_quiet)) => {
                 Mark::AheadOfAll
             }
             None => Mark::Unknown,
@@ -262,7 +256,7 @@ impl<M: Marker> Judge<M> {
         let threshold = self.deps.get(dependency).map_or(Duration::ZERO, |dep| dep.rules.threshold);
         let reaches =
             || threshold.is_zero() || marker.since(update).is_some_and(|behind| behind >= threshold);
-        marker >= update && (is_down || (!crate::without("ties") && reaches()))
+        marker >= update && (is_down || reaches())
     }
 
     fn late(&mut self, update: &M) {
@@ -273,8 +267,7 @@ impl<M: Marker> Judge<M> {
 
     /// An update of a dependency is published.
     pub(super) fn heartbeat(&mut self, dependency: usize, partition: i32, marker: &M) -> Beat {
-        let is_down =
-            if crate::without("any") { self.deps[dependency].down.is_some() } else { self.is_down() };
+        let is_down = self.is_down();
         let highest = self.open.values().filter_map(Window::highest).max().cloned();
         let late = |judge: &Self, against: &Option<M>| {
             against.as_ref().is_some_and(|against| judge.is_late(dependency, marker, against, is_down))
@@ -386,9 +379,7 @@ impl<M: Marker> Judge<M> {
             self.marker = Some(marker.clone());
         }
         self.open.entry(partition).or_default().add(&marker, offset, self.cap);
-        if let Some(hand) =
-            self.hands.get(worker).filter(|hand| hand.is_begun && !crate::without("beginning"))
-        {
+        if let Some(hand) = self.hands.get(worker).filter(|hand| hand.is_begun) {
             let late = hand.beats.iter().enumerate().flat_map(|(dependency, beats)| {
                 let beats =
                     beats.iter().enumerate().filter_map(|(down, beat)| Some((down == 1, beat.as_ref()?)));
@@ -427,10 +418,6 @@ impl<M: Marker> Judge<M> {
         }
         if state.is_some() {
             self.state = state;
-        }
-        if crate::without("pulse") {
-            self.settle_window();
-            return;
         }
         self.settle();
     }
@@ -474,7 +461,7 @@ impl<M: Marker> Judge<M> {
     }
 
     fn settle_window(&mut self) {
-        if crate::without("keep") || !self.is_down() && !self.is_pending() {
+        if !self.is_down() && !self.is_pending() {
             self.drop_closed();
         }
     }
@@ -493,7 +480,7 @@ impl<M: Marker> Judge<M> {
                 return None;
             }
         }
-        Some(lowest?.before(if crate::without("lateness") { Duration::ZERO } else { self.lateness }))
+        Some(lowest?.before(self.lateness))
     }
 
     fn drop_closed(&mut self) {

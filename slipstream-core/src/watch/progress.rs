@@ -89,7 +89,7 @@ impl Progress {
             // Where it is not apart, it is at the source's position.
             way.next = way.next.max(next);
             way.high = way.high.max(next);
-            if *goes || crate::without("offsets") {
+            if *goes {
                 way.next = way.next.min(offset);
             }
             lowest = lowest.min(way.next);
@@ -142,9 +142,7 @@ impl Progress {
             way.high = way.high.max(offset + 1);
             match deferred.contains(&number) {
                 // What was published before stays so, whatever is answered now.
-                true if *handling == Handling::First && !crate::without("deferred") => {
-                    drop(way.deferred.insert(offset))
-                }
+                true if *handling == Handling::First => drop(way.deferred.insert(offset)),
                 true => {}
                 false => drop(way.deferred.remove(&offset)),
             }
