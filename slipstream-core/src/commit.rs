@@ -54,7 +54,7 @@ pub(crate) use told::Told;
 #[cfg(feature = "rocksdb")]
 use crate::{
     store::{Recordings, Rows, Staged, Store, StoreError, TurnNumber},
-    watch::{Kind, Watched},
+    watch::{Change, Kind, Watched},
 };
 #[cfg(feature = "rocksdb")]
 use std::sync::OnceLock;
@@ -207,10 +207,7 @@ impl Commit {
 
     /// Changes what is no message's doing, as a publication does.
     #[cfg(feature = "rocksdb")]
-    pub(crate) fn publish_moves(
-        &self,
-        change: &mut dyn FnMut(&mut dyn FnMut(u32, i32, i64)),
-    ) -> Result<(), BoxError> {
+    pub(crate) fn publish_moves(&self, change: &mut Change<'_>) -> Result<(), BoxError> {
         let Some((store, turn)) = self.store.get() else { return Err("the flow has no store".into()) };
         Ok(store.publish_moves(*turn, change)?)
     }

@@ -236,13 +236,18 @@ pub(crate) trait Observer: Send + Sync + fmt::Debug {
     fn has(&self, partitions: &BTreeSet<i32>);
 }
 
+/// Moves the next offset of a partition: the number of its source, the partition, the offset.
+pub(crate) type MoveTo<'m> = dyn FnMut(u32, i32, i64) + 'm;
+/// What is done under the store's lock.
+pub(crate) type Change<'c> = dyn FnMut(&mut MoveTo<'_>) + 'c;
+
 /// Where what nobody's message does is published.
 pub(crate) trait Moves: Send + Sync {
     /// Calls `change` under the store's lock, with what moves the next offset of a source's partition.
     ///
     /// # Errors
     /// When the flow has ended, or a commit of it has failed.
-    fn change(&self, change: &mut dyn FnMut(&mut dyn FnMut(u32, i32, i64))) -> Result<(), BoxError>;
+    fn change(&self, change: &mut Change<'_>) -> Result<(), BoxError>;
     /// Where the partitions of a source go on after what is published.
     fn positions(&self, source: u32) -> Result<Positions, BoxError>;
 }

@@ -346,7 +346,10 @@ impl<M: Marker> Observer for Observing<M> {
     fn finished(&self) -> BoxFuture<'static, ()> {
         let (checkpoint, is_dependent) = (Arc::clone(&self.checkpoint), self.is_dependent);
         Box::pin(async move {
-            while is_dependent {
+            if !is_dependent {
+                return;
+            }
+            loop {
                 let changed = checkpoint.changed.notified();
                 tokio::pin!(changed);
                 changed.as_mut().enable();

@@ -14,7 +14,7 @@ use crate::{
     position::Positions,
     route::{Ready, Routes, Shared, Steering},
     store::Recordings,
-    watch::{Kind, Moves, Watch},
+    watch::{Change, Kind, Moves, Watch},
 };
 use futures::future::{BoxFuture, FutureExt, try_join_all};
 use std::{
@@ -249,7 +249,7 @@ impl Watched {
 }
 
 impl Moves for Shared {
-    fn change(&self, change: &mut dyn FnMut(&mut dyn FnMut(u32, i32, i64))) -> Result<(), BoxError> {
+    fn change(&self, change: &mut Change<'_>) -> Result<(), BoxError> {
         self.commit.publish_moves(change)
     }
     fn positions(&self, source: u32) -> Result<Positions, BoxError> {

@@ -24,7 +24,7 @@ use super::rows::{Found, Rows};
 use super::tiers::Tiers;
 use super::{Read, Store, StoreError, identity, options, positions, records};
 use crate::position::{Position, Positions};
-use crate::watch::Recorded;
+use crate::watch::{Change, Recorded};
 
 /// Where a source's partition stands: the number the flow gave the source, and the partition.
 pub(crate) type Place = (u32, i32);
@@ -279,11 +279,7 @@ impl Store {
     }
 
     /// Changes where sources go on, and what is stored beside that, as a message does, in one step.
-    pub(crate) fn publish_moves(
-        &self,
-        turn: TurnNumber,
-        change: &mut dyn FnMut(&mut dyn FnMut(u32, i32, i64)),
-    ) -> Result<(), StoreError> {
+    pub(crate) fn publish_moves(&self, turn: TurnNumber, change: &mut Change<'_>) -> Result<(), StoreError> {
         let mut layers = self.layers_mut();
         if layers.failed || !self.is_turn(turn) {
             return Err(StoreError::CommitFailed { path: self.name() });

@@ -140,11 +140,11 @@ impl Progress {
             }
             way.next = way.next.max(offset + 1);
             way.high = way.high.max(offset + 1);
-            match deferred.contains(&number) {
+            if !deferred.contains(&number) {
+                way.deferred.remove(&offset);
+            } else if *handling == Handling::First {
                 // What was published before stays so, whatever is answered now.
-                true if *handling == Handling::First => drop(way.deferred.insert(offset)),
-                true => {}
-                false => drop(way.deferred.remove(&offset)),
+                way.deferred.insert(offset);
             }
         }
         let is_even = |way: &Way| way.next <= offset + 1 && way.high <= offset + 1 && way.deferred.is_empty();
