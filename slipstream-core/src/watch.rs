@@ -174,9 +174,14 @@ impl Watch {
         lowest
     }
 
-    /// The program has sought: no handler is ahead of that.
-    pub(crate) fn sought(&self, partition: i32, offset: i64) {
+    /// The program has sought, in a partition of which messages before `next` are published: no handler is ahead of that,
+    /// and what each has published comes to it again.
+    pub(crate) fn sought(&self, partition: i32, offset: i64, next: Option<i64>) {
         let mut progress = self.progress();
+        if let Some(next) = next.filter(|next| offset < *next) {
+            progress.go_back(partition, next, offset, &vec![true; self.handlers.len()]);
+            return self.changed(&mut progress);
+        }
         if progress.sought(partition, offset) {
             self.changed(&mut progress);
         }

@@ -221,7 +221,7 @@ async fn a_dependency_has_recovered_when_it_has_reached_the_furthest_partition_o
     stage.events.until("weather is down").await;
     stage.weather([651]).await;
     assert!(checkpoint.status().is_paused);
-    assert_eq!(checkpoint.check_pulse(minute(720))?.is_down(), true);
+    assert!(checkpoint.check_pulse(minute(720))?.is_down());
     stage.weather([720]).await;
     stage.answers.until("again 720: 720").await;
     stage.close();
@@ -275,4 +275,23 @@ async fn what_a_dependent_remembers_is_told_as_of_the_last_heartbeat() -> Result
     stage.events.until(r#"Ok(Some(("offset", 6)))"#).await;
     stage.close();
     run.await?
+}
+
+#[tokio::test]
+async fn what_the_program_has_sought_back_comes_as_replayed_too() -> Result<()> {
+    let stage = Stage::new();
+    let checkpoint = stage.checkpoint(minutes(5));
+    let run = tokio::spawn(ends(stage.flow(&checkpoint).run(())));
+    stage.weather([9]).await;
+    stage.activities([1, 2, 3]);
+    stage.answers.until("3: ?").await;
+    stage.answers.take();
+    stage.activity.steer().seek(0, 1);
+    stage.answers.until("again 3: ?").await;
+    stage.activities([4]);
+    stage.answers.until("4: ?").await;
+    stage.close();
+    run.await??;
+    assert_eq!(stage.answers.take(), ["again 2: ?", "again 3: ?", "4: ?"]);
+    Ok(())
 }

@@ -200,7 +200,7 @@ impl<M: Marker> Judge<M> {
 
     /// Whether something waits for a repair.
     pub(super) fn is_pending(&self) -> bool {
-        self.late_from.is_some() || !self.told.is_empty()
+        self.late_from.is_some() || !self.told.is_empty() || !self.recovered.is_empty()
     }
 
     /// Whether a repair may begin.

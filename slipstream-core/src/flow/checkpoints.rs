@@ -188,8 +188,13 @@ impl Watches {
         for (number, route) in (0..).zip(routes) {
             if let Some(watch) = watched.of(number) {
                 let control = route.control().0;
-                for (partition, offset) in control.sought_before_opening() {
-                    watch.sought(partition, offset);
+                let sought = control.sought_before_opening();
+                if !sought.is_empty() {
+                    let published =
+                        shared.commit.positions_of(number).map_err(|cause| Error::Store { cause })?;
+                    for (partition, offset) in sought {
+                        watch.sought(partition, offset, published.next(partition));
+                    }
                 }
                 let watch = Arc::downgrade(&watch);
                 control.tell_assigned(Arc::new(move |ours| {

@@ -87,8 +87,12 @@ impl Drive {
             gate.hand.begins_at(state);
             if !self.control.is_paused() {
                 if let Some(watch) = &self.watch {
-                    for (partition, offset) in self.control.sought_since(gate.state) {
-                        watch.sought(partition, offset);
+                    let sought = self.control.sought_since(gate.state);
+                    if !sought.is_empty() {
+                        let published = self.control.positions();
+                        for (partition, offset) in sought {
+                            watch.sought(partition, offset, published.next(partition));
+                        }
                     }
                 }
                 // What comes later is seen by the state.

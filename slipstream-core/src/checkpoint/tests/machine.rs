@@ -55,7 +55,7 @@ impl Machine {
         let is_silent = ours.iter().all(|heard| heard.highest.is_none());
         if !speaks.is_empty() {
             speaks.iter().all(|mark| mark >= highest)
-        } else if is_silent && !(ours.iter().all(|heard| heard.is_quiet) && !ours.is_empty()) {
+        } else if is_silent && (ours.is_empty() || !ours.iter().all(|heard| heard.is_quiet)) {
             self.pulses[0] >= *highest
         } else {
             true
