@@ -10,6 +10,9 @@ use std::{
     time::Duration,
 };
 
+/// Where each partition is read from at first: there are messages before it, to which it can be sought.
+const FIRST: i64 = 20;
+
 /// Of a dependency's partition.
 #[derive(Clone, Default)]
 struct Heard {
@@ -23,10 +26,11 @@ struct Machine {
     cap: usize,
     lateness: Duration,
     judge: Judge<Timestamp>,
+    seed: u64,
     heard: Vec<BTreeMap<i32, Heard>>,
     pulses: Vec<i64>,
-    /// What is answered, by partition: offset and marker.
-    standing: BTreeMap<i32, Vec<(i64, i64)>>,
+    /// What is answered, by partition and offset: its marker.
+    standing: BTreeMap<i32, BTreeMap<i64, i64>>,
     next: BTreeMap<i32, i64>,
     hands: BTreeMap<usize, Message>,
     /// Updates so late, and answers of `Down`, since the last repair.
@@ -35,7 +39,7 @@ struct Machine {
 }
 
 impl Machine {
-    fn new(draw: &mut Draw) -> Self {
+    fn new(seed: u64, draw: &mut Draw) -> Self {
         let rules: Vec<Rules> = (0..draw.one_of(&[1, 2, 3]))
             .map(|_| Rules { threshold: secs(draw.one_of(&[0, 0, 3])), recovers_by_check: draw.happens(0.2) })
             .collect();
@@ -43,7 +47,7 @@ impl Machine {
         let judge = Judge::new(rules.clone(), cap, lateness);
         let heard = vec![BTreeMap::new(); rules.len()];
         let (pulses, standing, next, hands, late, told) = Default::default();
-        Machine { rules, cap, lateness, judge, heard, pulses, standing, next, hands, late, told }
+        Machine { rules, cap, lateness, judge, seed, heard, pulses, standing, next, hands, late, told }
     }
 
     /// By what was told alone.
@@ -77,9 +81,10 @@ impl Machine {
             (6, 0.5),
             (7, 0.5),
             (8, 0.3),
+            (9, 0.3),
         ]) {
             0 => self.heartbeat(dependency, partition, time),
-            1 => self.hand(draw.below(3), time),
+            1 => self.hand(draw.below(3)),
             2 => {
                 self.judge.fall_quiet(dependency, partition);
                 self.heard[dependency].entry(partition).or_default().is_quiet = true;
@@ -100,11 +105,12 @@ impl Machine {
             }
             7 => self.restart(),
             // Without an answer: it is tried again.
+            8 => self.give_up(draw.below(3)),
+            // Somebody seeks back; what is answered there stands until it is answered again.
             _ => {
-                let worker = draw.below(3);
-                if self.hands.remove(&worker).is_some() {
-                    self.judge.done(worker);
-                }
+                self.give_up(partition as usize);
+                let next = self.next.entry(partition).or_insert(FIRST);
+                *next = draw.below(*next as usize + 1) as i64;
             }
         }
         None
@@ -129,18 +135,26 @@ impl Machine {
         (heard.highest, heard.is_quiet) = (heard.highest.max(Some(time)), false);
     }
 
-    /// A message begins, or the one that has is published.
-    fn hand(&mut self, worker: usize, time: i64) {
+    fn give_up(&mut self, worker: usize) {
+        if self.hands.remove(&worker).is_some() {
+            self.judge.done(worker);
+        }
+    }
+
+    /// A message begins, or the one that has is published. It is the same one whenever it comes.
+    fn hand(&mut self, worker: usize) {
         let partition = worker as i32;
-        let next = self.next.entry(partition).or_default();
+        let next = self.next.entry(partition).or_insert(FIRST);
         let Some(message) = self.hands.remove(&worker) else {
+            let place = (worker as u64) << 32 | *next as u64;
+            let time = Draw::new(self.seed ^ place).below(12) as i64;
             self.hands.insert(worker, Message::of(&mut self.judge, worker, *next, time));
             return;
         };
-        *next += 1;
+        *next = message.offset + 1;
         let (offset, marker) = (message.offset, message.marker.as_micros() / 1_000_000);
         self.pulses.push(marker);
-        self.standing.entry(partition).or_default().push((offset, marker));
+        self.standing.entry(partition).or_default().insert(offset, marker);
         if message.publish(&mut self.judge) {
             self.told.push((partition, offset));
         }
@@ -162,7 +176,7 @@ impl Machine {
         if !self.hands.is_empty() || !self.judge.is_due() {
             return;
         }
-        let back = self.judge.back();
+        let (back, closed) = (self.judge.back(), self.judge.dropped);
         self.judge.repaired(&back);
         let goes_back =
             |partition: i32, offset: i64| back.get(&partition).is_some_and(|back| *back <= offset);
@@ -171,9 +185,8 @@ impl Machine {
         }
         for update in self.late.drain(..) {
             for (partition, standing) in &self.standing {
-                for (offset, _) in standing
-                    .iter()
-                    .filter(|(_, marker)| Some(at(*marker)) > self.judge.dropped && *marker >= update)
+                for (offset, _) in
+                    standing.iter().filter(|(_, marker)| Some(at(**marker)) > closed && **marker >= update)
                 {
                     assert!(
                         goes_back(*partition, *offset),
@@ -183,8 +196,8 @@ impl Machine {
             }
         }
         for (partition, offset) in back {
-            self.standing.entry(partition).or_default().retain(|(known, _)| *known < offset);
-            let next = self.next.entry(partition).or_default();
+            self.standing.entry(partition).or_default().retain(|known, _| *known < offset);
+            let next = self.next.entry(partition).or_insert(FIRST);
             *next = offset.min(*next);
         }
     }
@@ -206,7 +219,7 @@ impl Machine {
     /// The window answers no later offset than the first that stands.
     fn check_window(&self) {
         for (partition, standing) in &self.standing {
-            let open = standing.iter().filter(|(_, marker)| Some(at(*marker)) > self.judge.dropped);
+            let open = standing.iter().filter(|(_, marker)| Some(at(**marker)) > self.judge.dropped);
             for (offset, marker) in open {
                 let found =
                     self.judge.open.get(partition).and_then(|window| window.first_at_or_after(&at(*marker)));
@@ -228,7 +241,7 @@ fn marks(judge: &Judge<Timestamp>) -> Vec<Option<Timestamp>> {
 
 fn hold(seed: u64) {
     let mut draw = Draw::new(seed);
-    let mut machine = Machine::new(&mut draw);
+    let mut machine = Machine::new(seed, &mut draw);
     for _ in 0..draw.below(120) {
         let down: Vec<bool> = machine.judge.deps.iter().map(|dep| dep.down.is_some()).collect();
         let (before, first) = (marks(&machine.judge), machine.judge.first_pulse);
