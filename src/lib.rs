@@ -194,5 +194,6 @@ pub mod __private {
 /// The documents' code, compiled.
 #[cfg(all(doctest, feature = "kafka", feature = "rocksdb"))]
 #[doc = include_str!("../README.md")]
+#[doc = include_str!("../docs/late-events.md")]
 #[doc = include_str!("../docs/operating.md")]
 struct Documents;

@@ -33,7 +33,17 @@ macro_rules! prints_what_is_expected {
     )+};
 }
 
-prints_what_is_expected! { hello timer pipe sources channel cache_updates emoji_count own_log kafka_hello }
+prints_what_is_expected! {
+    hello timer pipe sources channel cache_updates emoji_count own_log sales_sum kafka_hello
+}
+
+#[test]
+fn late_weather_revises_what_was_answered_too_early_or_defers_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |more: &[&str]| run_with("late_weather", &[&["--step-ms", "20"], more].concat(), folder.path());
+    assert_eq!(run(&[]), expected("late_weather"));
+    assert_eq!(run(&["--defer"]), expected("late_weather_deferred"));
+}
 
 #[test]
 fn nearby_join_and_again_over_the_same_state() {

@@ -8,16 +8,20 @@ use std::{
 };
 
 const USAGE: &str = "\
-usage: flights [--flights FILE] [--weather FILE] [--out FILE] [--state DIR]
+usage: flights [--flights FILE] [--weather FILE] [--out FILE] [--state DIR] [--outage] [--defer]
 
-Joins each flight that departed with the latest weather at its airport, at or before its departure.
+Joins each flight that departed with the latest weather at its airport, at or before its departure. Both
+files are read at once; a flight for which the weather comes late is joined again.
 
   --flights FILE  CSV with the columns id, origin, scheduled, dep_delay (minutes; empty: cancelled)
   --weather FILE  CSV with the columns origin, observed, wind_speed (mph), visib (miles); the last two
-                  may be empty
+                  may be empty; in the order of time, or an hour out of it
   --out FILE      where the joined rows go: id, origin, departed, observed (empty where nothing was
-                  observed before); default: state/flights.csv
-  --state DIR     where the weather is kept, to which each run adds; default: state/flights
+                  observed before), and where the last row of an id counts; default: state/flights.csv
+  --state DIR     where weather, departures and positions are kept; a further run goes on there, whatever
+                  has become of the one before; default: state/flights
+  --outage        the weather falls silent after 1,000 observations, until the flights have noticed it
+  --defer         a flight waits for late weather, and is not joined before
 
 Times are RFC 3339 with an offset, such as 2013-01-01T10:15:00Z.
 Without FILEs it reads January 2013 from examples/data.
@@ -29,6 +33,8 @@ pub(crate) struct Args {
     pub(crate) weather: PathBuf,
     pub(crate) out: PathBuf,
     pub(crate) state: PathBuf,
+    pub(crate) outage: bool,
+    pub(crate) defer: bool,
 }
 
 impl Args {
@@ -57,6 +63,8 @@ impl Args {
             weather: data.join("weather_2013_01.csv"),
             out: "state/flights.csv".into(),
             state: "state/flights".into(),
+            outage: false,
+            defer: false,
         };
         while let Some(option) = given.next() {
             let path = match option.to_str() {
@@ -64,6 +72,14 @@ impl Args {
                 Some("--weather") => &mut args.weather,
                 Some("--out") => &mut args.out,
                 Some("--state") => &mut args.state,
+                Some("--outage") => {
+                    args.outage = true;
+                    continue;
+                }
+                Some("--defer") => {
+                    args.defer = true;
+                    continue;
+                }
                 Some("-h" | "--help") => return Ok(None),
                 _ => return Err(format!("unknown argument: {}", option.display())),
             };

@@ -1,13 +1,17 @@
-//! A CSV file as a source: read off the async threads, a batch of rows at a time.
+//! A CSV file as a source of one's own: read off the async threads, a batch of rows at a time. A row's number is its
+//! position, so a flow goes on after a restart, and goes back where rows are to be handled again.
 //!
 //! ```text
 //! file ──blocking thread──▶ batch of rows ──▶ flow
 //!                           the next one, read meanwhile
 //! ```
+//!
+//! `slipstream::replay(path).csv()` does the same in a line, and finds out whether the file is still the one that it was; this
+//! one shows its progress, and says what is wrong in words of its own.
 use csv::{ErrorKind, ReaderBuilder, StringRecord};
 use futures::{Stream, StreamExt, stream};
 use indicatif::{ProgressBar, ProgressBarIter, ProgressFinish, ProgressStyle};
-use slipstream::AsyncIterable;
+use slipstream::{AsyncIterable, Control, Position, Positions, Seekable, Seeks};
 use std::{
     error::Error,
     fmt::{self, Display},
@@ -28,15 +32,22 @@ pub(crate) trait Row: Clone + Send + Sync + 'static {
     fn read(fields: &Fields) -> Result<Self, String>;
 }
 
-/// A CSV file whose first line names the columns. It ends with its first error.
+/// A CSV file whose first line names the columns. It ends with its first error. A clone is the same file.
 pub(crate) struct CsvFile<T> {
     path: Arc<Path>,
+    control: Control,
     row: PhantomData<fn() -> T>,
 }
 
-impl<T: Row> CsvFile<T> {
+impl<T> CsvFile<T> {
     pub(crate) fn new(path: &Path) -> Self {
-        CsvFile { path: Arc::from(path), row: PhantomData }
+        CsvFile { path: Arc::from(path), control: Control::default(), row: PhantomData }
+    }
+}
+
+impl<T> Clone for CsvFile<T> {
+    fn clone(&self) -> Self {
+        CsvFile { path: Arc::clone(&self.path), control: self.control.clone(), row: PhantomData }
     }
 }
 
@@ -44,10 +55,23 @@ impl<T: Row> AsyncIterable for CsvFile<T> {
     type Item = Result<T, CsvError>;
 
     fn open(&self) -> impl Stream<Item = Self::Item> + Send + 'static {
-        let path = Arc::clone(&self.path);
-        let first = spawn_blocking(|| match Rows::open(path) {
+        self.open_at(Positions::default()).map(|(_, row)| row)
+    }
+    // Under this name the store keeps the position.
+    fn identity(&self) -> Option<String> {
+        Some(format!("file:{}", self.path.display()))
+    }
+    fn seeks(&self) -> Option<Seeks<Self::Item>> {
+        Some(Seeks::new(self))
+    }
+}
+
+impl<T: Row> Seekable for CsvFile<T> {
+    fn open_at(&self, start: Positions) -> impl Stream<Item = (Position, Self::Item)> + Send + 'static {
+        let (path, first) = (Arc::clone(&self.path), start.next(0).unwrap_or(0));
+        let first = spawn_blocking(move || match Rows::open(path, first) {
             Ok(rows) => rows.batch(),
-            Err(error) => (vec![Err(error)], None),
+            Err(error) => (vec![(Position::new(0, first), Err(error))], None),
         });
         let batches = stream::unfold(Some(first), async |reading| {
             let (batch, rest) = reading?.await.expect("reading does not panic, and nobody cancels it");
@@ -55,7 +79,12 @@ impl<T: Row> AsyncIterable for CsvFile<T> {
         });
         batches.flatten()
     }
+    fn control(&self) -> Option<&Control> {
+        Some(&self.control)
+    }
 }
+
+type Batch<T> = Vec<(Position, Result<T, CsvError>)>;
 
 /// An open file, between two batches.
 struct Rows {
@@ -63,12 +92,15 @@ struct Rows {
     reader: csv::Reader<ProgressBarIter<File>>,
     columns: StringRecord,
     record: StringRecord,
+    /// The number of the next row, from 0.
+    next: i64,
     /// Of `\r\n` the reader takes, and counts, the `\n` only with the next row: so many lines is it behind.
     behind: u64,
 }
 
 impl Rows {
-    fn open(path: Arc<Path>) -> Result<Self, CsvError> {
+    /// Opens it before row number `first`.
+    fn open(path: Arc<Path>, first: i64) -> Result<Self, CsvError> {
         let wrong = |error: csv::Error| CsvError::new(&path, 1, &error);
         let file = File::open(&path).map_err(|error| wrong(error.into()))?;
         let size = file.metadata().map_err(|error| wrong(error.into()))?.len();
@@ -79,17 +111,20 @@ impl Rows {
             return Err(CsvError { path, line: Some(1), wrong: "it has to name the columns".to_owned() });
         }
         let behind = 2_u64.saturating_sub(reader.position().line());
-        Ok(Rows { path, reader, columns, record: StringRecord::new(), behind })
+        let mut rows = Rows { path, reader, columns, record: StringRecord::new(), next: 0, behind };
+        while rows.next < first && rows.read()? {}
+        Ok(rows)
     }
 
     /// The next rows, and the file if there may be more.
-    fn batch<T: Row>(mut self) -> (Vec<Result<T, CsvError>>, Option<Rows>) {
+    fn batch<T: Row>(mut self) -> (Batch<T>, Option<Rows>) {
         let mut batch = Vec::with_capacity(BATCH);
         while batch.len() < BATCH {
+            let position = Position::new(0, self.next);
             match self.next().transpose() {
-                Some(Ok(row)) => batch.push(Ok(row)),
+                Some(Ok(row)) => batch.push((position, Ok(row))),
                 Some(Err(error)) => {
-                    batch.push(Err(error));
+                    batch.push((position, Err(error)));
                     return (batch, None);
                 }
                 None => return (batch, None),
@@ -99,14 +134,25 @@ impl Rows {
     }
 
     fn next<T: Row>(&mut self) -> Result<Option<T>, CsvError> {
-        let line = self.reader.position().line() + self.behind;
-        match self.reader.read_record(&mut self.record) {
-            Ok(false) => Ok(None),
-            Ok(true) => T::read(&Fields { columns: &self.columns, record: &self.record })
-                .map(Some)
-                .map_err(|wrong| CsvError { path: Arc::clone(&self.path), line: Some(line), wrong }),
-            Err(error) => Err(CsvError::new(&self.path, line, &error)),
+        let line = self.line();
+        if !self.read()? {
+            return Ok(None);
         }
+        T::read(&Fields { columns: &self.columns, record: &self.record })
+            .map(Some)
+            .map_err(|wrong| CsvError { path: Arc::clone(&self.path), line: Some(line), wrong })
+    }
+
+    /// Reads the next row, if there is one.
+    fn read(&mut self) -> Result<bool, CsvError> {
+        let line = self.line();
+        let read = self.reader.read_record(&mut self.record);
+        self.next += 1;
+        read.map_err(|error| CsvError::new(&self.path, line, &error))
+    }
+
+    fn line(&self) -> u64 {
+        self.reader.position().line() + self.behind
     }
 }
 

@@ -1,17 +1,11 @@
-//! What the weather did to the departures, as a table: a sink that counts.
+//! What the weather did to the departures, as a table. It is made of what the store has in the end, where a revision has
+//! taken the place of the earlier row: counted as the rows come, revised flights would count twice.
 use crate::Departure;
 use indicatif::HumanCount;
-use slipstream::{Result, Sink};
-use std::{
-    fmt,
-    sync::{Arc, Mutex},
-};
+use std::fmt;
 
 /// Departures and their delays, by visibility and by wind.
-#[derive(Clone)]
-pub(crate) struct Table(Arc<Mutex<Counts>>);
-
-struct Counts {
+pub(crate) struct Table {
     visibility: Classes,
     wind: Classes,
     all: Delays,
@@ -19,24 +13,20 @@ struct Counts {
 
 impl Default for Table {
     fn default() -> Self {
-        Table(Arc::new(Mutex::new(Counts {
+        Table {
             visibility: Classes::new("visibility", "mi", &[1, 3, 6, 10]),
             wind: Classes::new("wind", "mph", &[10, 15, 20, 25, 30]),
             all: Delays::default(),
-        })))
+        }
     }
 }
 
-impl Sink<Departure> for Table {
-    const WAITS: bool = false;
-
-    async fn send(&self, departure: &Departure) -> Result<()> {
-        let Counts { visibility, wind, all } = &mut *self.0.lock().expect("nothing panics that holds it");
+impl Table {
+    pub(crate) fn add(&mut self, departure: &Departure) {
         let weather = departure.weather.as_ref().map(|(_, weather)| weather);
-        visibility.of(weather.and_then(|weather| weather.visib)).add(departure.dep_delay);
-        wind.of(weather.and_then(|weather| weather.wind_speed)).add(departure.dep_delay);
-        all.add(departure.dep_delay);
-        Ok(())
+        self.visibility.of(weather.and_then(|weather| weather.visib)).add(departure.dep_delay);
+        self.wind.of(weather.and_then(|weather| weather.wind_speed)).add(departure.dep_delay);
+        self.all.add(departure.dep_delay);
     }
 }
 
@@ -77,7 +67,7 @@ impl Delays {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Counts { visibility, wind, all } = &*self.0.lock().expect("nothing panics that holds it");
+        let Table { visibility, wind, all } = self;
         write!(f, "{visibility}\n{wind}\n")?;
         row(f, "all departures", all)
     }

@@ -313,7 +313,7 @@ impl Opening {
         let links = resuming.link(&shared);
         // Before a source is opened, which may be one that waits since before a restart.
         #[cfg(feature = "rocksdb")]
-        let checkpoints = watches.begin(&routes, &shared)?;
+        let checkpoints = watches.begin(&routes, &starts, &shared)?;
         for (source, start) in starts {
             if let Some(route) = routes.get_mut(source as usize) {
                 route.open(start, resuming.joined(source, &shared))?;

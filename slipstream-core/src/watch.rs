@@ -29,8 +29,7 @@ use std::{
 
 mod progress;
 
-pub(crate) use progress::Handling;
-use progress::Progress;
+pub(crate) use progress::{Handling, Progress};
 
 /// Whether anything in the process asks what each message is, besides checkpoints: an output that is to say of which input it is.
 static IS_ASKED: AtomicBool = AtomicBool::new(false);
@@ -133,6 +132,11 @@ impl Watch {
         self.observers.iter().for_each(|observer| observer.assigned(ours));
     }
 
+    /// It has these partitions, and may have more.
+    pub(crate) fn has(&self, partitions: &BTreeSet<i32>) {
+        self.observers.iter().for_each(|observer| observer.has(partitions));
+    }
+
     // Nothing that runs under it panics.
     fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
@@ -228,6 +232,8 @@ pub(crate) trait Observer: Send + Sync + fmt::Debug {
     fn is_empty(&self);
     /// See [`Watch::assigned`].
     fn assigned(&self, ours: &BTreeSet<i32>);
+    /// See [`Watch::has`].
+    fn has(&self, partitions: &BTreeSet<i32>);
 }
 
 /// Where what nobody's message does is published.

@@ -1,9 +1,9 @@
 //! What a restart finds: an outage that is not over, a repair that was not done.
 use crate::{
     ends,
-    stage::{Stage, minute, minutes},
+    stage::{Seen, Stage, minutes},
 };
-use slipstream::{Checkpoint, Result, Store};
+use slipstream::{Checkpoint, Result, Store, source};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
@@ -177,6 +177,51 @@ async fn a_stopped_flow_keeps_its_outage_and_lets_go_of_the_source() -> Result<(
 }
 
 #[tokio::test]
+async fn where_the_program_seeks_before_a_start_all_handlers_go_in_the_middle_of_a_replay_too() -> Result<()>
+{
+    let (stage, counted) = (Stage::new(), Seen::default());
+    let flow = |stage: &Stage, checkpoint: &Checkpoint, waits: bool| {
+        let (counted, released) = (counted.clone(), stage.events.clone());
+        let counts = source(&stage.activity).handle_async(move |(_, at): (i32, i64)| {
+            let (counted, released) = (counted.clone(), released.clone());
+            async move {
+                counted.add(at);
+                // The second of the replay: nobody but the one that answers is called before it.
+                if waits && at == 31 {
+                    released.until("released").await;
+                }
+            }
+        });
+        let flow = stage.flow(checkpoint).with(counts.named("counts"));
+        flow.commit_every(Duration::from_secs(3600))
+    };
+    let checkpoint = stage.checkpoint(minutes(5));
+    let first = flow(&stage, &checkpoint, true);
+    let handle = first.handle();
+    let run = tokio::spawn(first.run(()));
+    stage.weather([0]).await;
+    stage.activities([1, 2, 30]);
+    stage.events.until("weather is down").await;
+    stage.activities([31]);
+    stage.weather([31]).await;
+    // The replay is over, and message 31 is in hand.
+    counted.until("31").await;
+    handle.commit_now().await?;
+    crash(run).await;
+    assert_eq!(counted.take(), ["1", "2", "30", "31"]);
+
+    let stage = stage.again();
+    let checkpoint = stage.checkpoint(minutes(5));
+    stage.activity.steer().seek(0, 1);
+    let run = tokio::spawn(ends(flow(&stage, &checkpoint, false).run(())));
+    counted.until("31").await;
+    stage.close();
+    run.await??;
+    assert_eq!(counted.take(), ["2", "30", "31"]);
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_record_that_cannot_be_read_is_named_before_anything_is_read() -> Result<()> {
     let stage = Stage::new();
     let checkpoint = stage.checkpoint(minutes(10));
@@ -188,13 +233,9 @@ async fn a_record_that_cannot_be_read_is_named_before_anything_is_read() -> Resu
     let by_text = Checkpoint::<String>::by("activity", &stage.activity)
         .dependency(slipstream::Dependency::new("weather", &stage.weather))
         .build()?;
-    let flow = stage
-        .beats(&checkpoint)
-        .with(slipstream::source(&stage.activity).handle(|_| ()))
-        .checkpoint(&by_text);
+    let flow = stage.beats(&checkpoint).with(source(&stage.activity).handle(|_| ())).checkpoint(&by_text);
     let error = ends(flow.run(())).await.unwrap_err();
     let error = format!("{error:?}");
     assert!(error.contains("checkpoint `activity`") && error.contains("cannot be read"), "{error}");
-    let _ = minute(0);
     Ok(())
 }

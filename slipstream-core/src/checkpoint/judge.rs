@@ -81,6 +81,9 @@ pub(super) struct Outage<M> {
     pub(super) downtime: Option<Duration>,
     /// When it was noticed, in microseconds of the clock.
     pub(super) at_micros: i64,
+    /// It was told of in this process.
+    #[serde(skip)]
+    pub(super) is_told: bool,
     /// What the dependent remembered at the last heartbeat.
     pub(super) state: Option<Vec<u8>>,
 }
@@ -103,13 +106,17 @@ impl<M: Marker> Dep<M> {
         Dep { rules, parts: BTreeMap::new(), down: None, state: None, tolerated: 0, too_late: 0 }
     }
 
-    /// The lowest of its partitions that count.
+    /// The lowest of its partitions that count: of those without a heartbeat none does once another has one, unless it
+    /// has ended or is idle.
     pub(super) fn mark(&self) -> Mark<M> {
         let ours = || self.parts.values().filter(|part| part.is_ours);
         let lowest = ours().filter(|part| !part.is_quiet).filter_map(|part| part.beat.as_ref()).min();
+        let has_come = || ours().any(|part| part.beat.is_some());
         match lowest {
             Some(lowest) => Mark::At(lowest.clone()),
-            None if ours().any(|part| part.is_quiet) => Mark::AheadOfAll,
+            None if ours().any(|part| part.is_quiet) && (has_come() || ours().all(|part| part.is_quiet)) => {
+                Mark::AheadOfAll
+            }
             None => Mark::Unknown,
         }
     }
@@ -326,6 +333,13 @@ impl<M: Marker> Judge<M> {
         self.settle();
     }
 
+    /// A dependency has this partition, of which nothing may have come yet.
+    pub(super) fn know(&mut self, dependency: usize, partition: i32) {
+        if let Some(dep) = self.deps.get_mut(dependency) {
+            dep.parts.entry(partition).or_default();
+        }
+    }
+
     /// From now on a dependency is read here in these partitions, and in no others.
     pub(super) fn assign(&mut self, dependency: usize, ours: &BTreeSet<i32>) {
         if let Some(dep) = self.deps.get_mut(dependency) {
@@ -394,6 +408,7 @@ impl<M: Marker> Judge<M> {
                         marker: stood,
                         downtime,
                         at_micros: now_micros,
+                        is_told: false,
                         state: dep.state.clone(),
                     });
                 }

@@ -16,6 +16,7 @@ use super::{
     marker::Marker,
     metrics,
     pulse::{Outage, Recovery},
+    run::State,
 };
 use crate::{error::panic_message, on_error::Verdict, position::Positions, stop::Stop, watch::Moves};
 use futures::FutureExt;
@@ -91,22 +92,16 @@ impl<M: Marker> Inner<M> {
     async fn notice(&self, stop: &Stop) -> Result<(), CheckpointError> {
         loop {
             let new = {
-                let mut state = self.state();
-                let down = |number: usize| state.judge.deps.get(number).is_some_and(|dep| dep.down.is_some());
-                let all = 0..self.names.len();
-                let over =
-                    all.clone().filter(|number| !down(*number)).fold(0, |over, number| over | (1 << number));
-                state.noticed &= !over;
-                let outage = state.judge.deps.iter().enumerate().find_map(|(number, dep)| {
-                    let outage = dep.down.as_ref().filter(|_| state.noticed & (1 << number) == 0)?;
-                    Some((number, Outage::new(&self.name, self.names.get(number)?, outage)))
-                });
-                if let Some((number, _)) = &outage {
-                    state.noticed |= 1 << number;
-                }
-                outage
+                let State { judge, .. } = &mut *self.state();
+                // One that is over already is told of before its repair.
+                let down = judge.deps.iter_mut().filter_map(|dep| dep.down.as_mut());
+                let mut outages = judge.recovered.iter_mut().chain(down);
+                outages.find(|outage| !outage.is_told).and_then(|outage| {
+                    outage.is_told = true;
+                    Some(Outage::new(&self.name, self.names.get(outage.dependency)?, outage))
+                })
             };
-            let Some((_, outage)) = new else { return Ok(()) };
+            let Some(outage) = new else { return Ok(()) };
             tracing::warn!(
                 checkpoint = &*self.name,
                 dependency = &*outage.dependency,
@@ -172,7 +167,8 @@ impl<M: Marker> Inner<M> {
             () = runs.control.emptied(since) => {}
             () = stop.stopped() => return Ok(()),
         }
-        // What was in hand may have found another outage.
+        // What was in hand may have found another outage, which may be over too.
+        self.notice(stop).await?;
         let Some(recovery) = self.recovery() else {
             self.state().is_repairing = false;
             return Ok(());

@@ -34,8 +34,6 @@ pub(super) struct State<M> {
     pub(super) runs: Option<Runs>,
     /// The handlers of the dependent that check, by their numbers.
     pub(super) checkers: Vec<bool>,
-    /// The dependencies that are down and were told of in this process.
-    pub(super) noticed: Mask,
     /// The dependencies that have come to their ends.
     pub(super) ended: Mask,
     /// The checkpoint holds the dependent.
@@ -47,6 +45,8 @@ pub(super) struct State<M> {
     /// A repair without an outage waits until then.
     pub(super) gathers_until: Option<Instant>,
     workers: usize,
+    /// The number of the flow that runs, or has run last: what a task of one that was dropped still does concerns nobody.
+    pub(super) run: u64,
     /// Why the flow cannot go on.
     pub(super) failed: Option<CheckpointError>,
     /// When a partition of a dependency that may be idle was last heard of.
@@ -60,7 +60,6 @@ impl<M: Marker> Default for State<M> {
             is_changed: false,
             runs: None,
             checkers: Vec::new(),
-            noticed: 0,
             ended: 0,
             is_held: false,
             held_at: 0,
@@ -68,6 +67,7 @@ impl<M: Marker> Default for State<M> {
             repairs: 0,
             gathers_until: None,
             workers: 0,
+            run: 0,
             failed: None,
             heard: BTreeMap::new(),
         }
@@ -160,13 +160,15 @@ impl<M: Marker> AnyCheckpoint for Inner<M> {
             .flat_map(|(number, dep)| dep.parts.keys().map(move |part| (number, *part)));
         let heard = parts.filter(|(dependency, _)| may_idle(dependency)).map(|part| (part, now)).collect();
         let runs = Some(Runs { dependent, control, moves });
-        *state = State { judge, runs, checkers, is_held, held_at, heard, ..State::default() };
+        let run = state.run + 1;
+        *state = State { judge, runs, checkers, is_held, held_at, heard, run, ..State::default() };
         Ok(())
     }
 
     fn end(&self) {
         let mut state = self.state();
         if let Some(runs) = state.runs.take() {
+            runs.control.forget_back();
             runs.control.release(&self.name);
         }
         (state.is_held, state.is_repairing) = (false, false);
@@ -175,7 +177,9 @@ impl<M: Marker> AnyCheckpoint for Inner<M> {
     }
 
     fn observe(self: Arc<Self>, is_dependent: bool, dependencies: Vec<usize>) -> Arc<dyn Observer> {
-        Arc::new(Observing { checkpoint: self, is_dependent, dependencies })
+        // The one that is about to begin.
+        let run = self.state().run + 1;
+        Arc::new(Observing { checkpoint: self, run, is_dependent, dependencies })
     }
 
     fn keep(
@@ -289,6 +293,7 @@ impl<M: Marker> Recorded for Inner<M> {
 /// A checkpoint as one source sees it.
 struct Observing<M> {
     checkpoint: Arc<Inner<M>>,
+    run: u64,
     is_dependent: bool,
     dependencies: Vec<usize>,
 }
@@ -306,13 +311,16 @@ impl<M: Marker> Observer for Observing<M> {
         state.workers += 1;
         drop(state);
         let (checkpoint, dependencies) = (Arc::clone(&self.checkpoint), self.dependencies.clone());
-        Box::new(Telling::new(checkpoint, worker, self.is_dependent, dependencies))
+        Box::new(Telling::new(checkpoint, (self.run, worker), self.is_dependent, dependencies))
     }
 
     fn has_ended(&self) {
         let Observing { checkpoint, dependencies, .. } = self;
         for dependency in dependencies {
             checkpoint.change(|state| {
+                if state.run != self.run {
+                    return;
+                }
                 let of = checkpoint.dependencies.get(*dependency);
                 let is_down = state.judge.deps.get(*dependency).is_some_and(|dep| dep.down.is_some());
                 if is_down
@@ -375,15 +383,34 @@ impl<M: Marker> Observer for Observing<M> {
             if !silent.is_empty() {
                 checkpoint.change(|state| {
                     for partition in silent {
-                        state.judge.fall_quiet(*number, partition);
+                        // Another worker's may have been heard of since.
+                        let heard = state.heard.get(&(*number, partition));
+                        let is_silent =
+                            heard.is_some_and(|heard| now.saturating_duration_since(*heard) >= idle);
+                        if is_silent && state.run == self.run {
+                            state.judge.fall_quiet(*number, partition);
+                        }
                     }
                 });
             }
         }
     }
 
+    fn has(&self, partitions: &BTreeSet<i32>) {
+        let mut state = self.checkpoint.state();
+        for number in &self.dependencies {
+            let may_idle = self.checkpoint.dependencies.get(*number).is_some_and(|of| of.idle.is_some());
+            for partition in partitions {
+                state.judge.know(*number, *partition);
+                if may_idle {
+                    state.heard.entry((*number, *partition)).or_insert_with(Instant::now);
+                }
+            }
+        }
+    }
+
     fn assigned(&self, ours: &BTreeSet<i32>) {
-        let Observing { checkpoint, is_dependent, dependencies } = self;
+        let Observing { checkpoint, is_dependent, dependencies, .. } = self;
         checkpoint.change(|state| {
             for number in dependencies {
                 state.judge.assign(*number, ours);

@@ -7,7 +7,7 @@
 use super::{
     CheckpointError, Inner, Unknown,
     dependency::Check,
-    judge::{self, Beat, Mark, Mask},
+    judge::{self, Beat, Judge, Mark, Mask},
     marker::Marker,
     pulse::{DependencyState, DependencyStatus, Down, Pulse, Status},
     run::now_micros,
@@ -21,6 +21,8 @@ use std::{any::Any, sync::Arc, time::Duration};
 /// What one worker's message in hand has told one checkpoint.
 pub(super) struct Telling<M> {
     checkpoint: Arc<Inner<M>>,
+    /// The flow that the worker is of.
+    run: u64,
     worker: usize,
     is_dependent: bool,
     /// Those that its source is.
@@ -36,11 +38,23 @@ enum Call<M> {
 impl<M> Telling<M> {
     pub(super) fn new(
         checkpoint: Arc<Inner<M>>,
-        worker: usize,
+        (run, worker): (u64, usize),
         is_dependent: bool,
         dependencies: Vec<usize>,
     ) -> Self {
-        Telling { checkpoint, worker, is_dependent, dependencies, calls: Vec::new() }
+        Telling { checkpoint, run, worker, is_dependent, dependencies, calls: Vec::new() }
+    }
+}
+
+impl<M: Marker> Telling<M> {
+    /// In the dependent, unless its flow was dropped and another has begun.
+    fn of_its_run(&self, change: impl FnOnce(&mut Judge<M>, usize)) {
+        if self.is_dependent {
+            let mut state = self.checkpoint.state();
+            if state.run == self.run {
+                change(&mut state.judge, self.worker);
+            }
+        }
     }
 }
 
@@ -54,9 +68,7 @@ impl<M: Marker> Teller for Telling<M> {
     }
 
     fn begin(&mut self) {
-        if self.is_dependent {
-            self.checkpoint.state().judge.begin(self.worker);
-        }
+        self.of_its_run(|judge, worker| judge.begin(worker));
     }
 
     fn take_back(&mut self) {
@@ -112,9 +124,7 @@ impl<M: Marker> Teller for Telling<M> {
     }
 
     fn done(&mut self) {
-        if self.is_dependent {
-            self.checkpoint.state().judge.done(self.worker);
-        }
+        self.of_its_run(|judge, worker| judge.done(worker));
     }
 }
 

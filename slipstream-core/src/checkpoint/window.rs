@@ -1,7 +1,7 @@
 //! The open window of one partition of a dependent: the messages whose answers may still change.
 //!
-//! Invariants: markers and offsets both rise; a message whose marker does not exceed an earlier one's is covered by
-//! that one; past the cap the two oldest are merged into the earlier offset and the later marker, so that a replay
+//! Invariants: markers and offsets both rise; a message whose marker does not exceed that of one before it is covered
+//! by that one, also where a source is sought back to messages from before the window; past the cap the two oldest are merged into the earlier offset and the later marker, so that a replay
 //! from here may begin too early, never too late.
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -23,8 +23,18 @@ impl<M: Ord + Clone> Window<M> {
 
     /// A message was published.
     pub(super) fn add(&mut self, marker: &M, offset: i64, cap: usize) {
-        if self.0.back().is_none_or(|(last, _)| marker > last) {
-            self.0.push_back((marker.clone(), offset));
+        let mut at = self.0.partition_point(|(known, _)| known < marker);
+        let is_covered = self.0.get(at).is_some_and(|(_, known)| *known <= offset);
+        if !is_covered {
+            // It covers what has a later offset, up to its marker.
+            if self.0.get(at).is_some_and(|(known, _)| known == marker) {
+                self.0.remove(at);
+            }
+            while at > 0 && self.0.get(at - 1).is_some_and(|(_, known)| *known >= offset) {
+                at -= 1;
+                self.0.remove(at);
+            }
+            self.0.insert(at, (marker.clone(), offset));
         }
         if self.0.len() > cap.max(1)
             && let Some((_, oldest)) = self.0.pop_front()

@@ -158,8 +158,13 @@ pub(super) struct Watches {
 }
 
 impl Watches {
-    /// They go on as the store has them.
-    pub(super) fn begin(self, routes: &[Box<dyn Ready>], shared: &Arc<Shared>) -> Result<Watched, Error> {
+    /// They go on as the store has them; the sources begin at `starts`.
+    pub(super) fn begin(
+        self,
+        routes: &[Box<dyn Ready>],
+        starts: &[(u32, Positions)],
+        shared: &Arc<Shared>,
+    ) -> Result<Watched, Error> {
         let Watches { mounts, watches } = self;
         let mut watched = Watched { begun: Vec::new(), watches };
         let moves: Arc<dyn Moves> = Arc::clone(shared) as Arc<dyn Moves>;
@@ -175,9 +180,18 @@ impl Watches {
             begun.map_err(|error| failed(checkpoint.name().to_string(), error))?;
             watched.begun.push(checkpoint);
         }
+        for (number, start) in starts {
+            if let Some(watch) = watched.of(*number) {
+                watch.has(&start.iter().map(|(partition, _)| partition).collect());
+            }
+        }
         for (number, route) in (0..).zip(routes) {
             if let Some(watch) = watched.of(number) {
-                let (control, watch) = (route.control().0, Arc::downgrade(&watch));
+                let control = route.control().0;
+                for (partition, offset) in control.sought_before_opening() {
+                    watch.sought(partition, offset);
+                }
+                let watch = Arc::downgrade(&watch);
                 control.tell_assigned(Arc::new(move |ours| {
                     if let Some(watch) = watch.upgrade() {
                         watch.assigned(ours);

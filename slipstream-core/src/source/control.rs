@@ -137,6 +137,13 @@ impl Control {
         }
     }
 
+    /// The flow is gone. What it had sought to handle messages again, and not read from there yet, is in its store, or was
+    /// never committed.
+    #[cfg_attr(not(feature = "rocksdb"), allow(dead_code))]
+    pub(crate) fn forget_back(&self) {
+        self.steering().sought.retain(|_, seek| seek.by_user || seek.is_taken);
+    }
+
     /// Forgets what [`seek_back`](Control::seek_back) has sought in these partitions, and answers it.
     #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
     pub(crate) fn drop_seeks_back(&self, partitions: &[i32]) -> Vec<(i32, i64)> {
@@ -252,6 +259,14 @@ impl Control {
     pub(crate) fn sought_since(&self, as_of: u64) -> Vec<(i32, i64)> {
         let steering = self.steering();
         let sought = steering.sought.iter().filter(|(_, seek)| seek.by_user && seek.state > as_of);
+        sought.map(|(partition, seek)| (*partition, seek.offset)).collect()
+    }
+
+    /// Where the program has sought and nobody has read since: the next to open the source begins there.
+    #[cfg_attr(not(feature = "rocksdb"), allow(dead_code))]
+    pub(crate) fn sought_before_opening(&self) -> Vec<(i32, i64)> {
+        let steering = self.steering();
+        let sought = steering.sought.iter().filter(|(_, seek)| seek.by_user && !seek.is_taken);
         sought.map(|(partition, seek)| (*partition, seek.offset)).collect()
     }
 
@@ -532,6 +547,15 @@ mod tests {
         control.seek(1, -2);
         assert_eq!(opened(&control).0, Positions::from_iter([(0, 5), (1, 0)]));
         assert_eq!(opened(&control).0, Positions::from_iter([(0, 7)]));
+    }
+
+    #[test]
+    fn what_a_flow_that_is_gone_has_sought_back_is_nothing_to_the_next() {
+        let control = Control::default();
+        control.seek(1, 3);
+        control.seek_back(0, 3);
+        control.forget_back();
+        assert_eq!(opened(&control).0, Positions::from_iter([(0, 7), (1, 3)]));
     }
 
     #[test]

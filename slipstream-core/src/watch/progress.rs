@@ -40,9 +40,9 @@ struct Way {
 
 /// The partitions in which handlers are apart, by handler.
 #[derive(Debug, Default)]
-pub(super) struct Progress {
+pub(crate) struct Progress {
     partitions: BTreeMap<i32, Vec<Way>>,
-    pub(super) is_changed: bool,
+    pub(crate) is_changed: bool,
 }
 
 /// What is stored.
@@ -52,11 +52,11 @@ struct Record {
 }
 
 impl Progress {
-    pub(super) fn is_even(&self) -> bool {
+    pub(crate) fn is_even(&self) -> bool {
         self.partitions.is_empty()
     }
 
-    pub(super) fn read(bytes: &[u8], handlers: &[Arc<str>]) -> Result<Self, rmp_serde::decode::Error> {
+    pub(crate) fn read(bytes: &[u8], handlers: &[Arc<str>]) -> Result<Self, rmp_serde::decode::Error> {
         let record: Record = rmp_serde::from_slice(bytes)?;
         let of = |ways: BTreeMap<String, Way>| {
             // One that was not there has seen nothing.
@@ -66,7 +66,7 @@ impl Progress {
         Ok(Progress { partitions: partitions.collect(), is_changed: false })
     }
 
-    pub(super) fn write(&self, handlers: &[Arc<str>]) -> Vec<u8> {
+    pub(crate) fn write(&self, handlers: &[Arc<str>]) -> Vec<u8> {
         let named = |ways: &Vec<Way>| {
             handlers.iter().zip(ways).map(|(name, way)| (name.to_string(), way.clone())).collect()
         };
@@ -82,7 +82,7 @@ impl Progress {
     }
 
     /// `handlers` go back to `offset`; see [`Watch::go_back`](super::Watch::go_back).
-    pub(super) fn go_back(&mut self, partition: i32, next: i64, offset: i64, handlers: &[bool]) -> i64 {
+    pub(crate) fn go_back(&mut self, partition: i32, next: i64, offset: i64, handlers: &[bool]) -> i64 {
         let ways = self.ways(partition, next, handlers.len());
         let mut lowest = next;
         for (way, goes) in ways.iter_mut().zip(handlers) {
@@ -98,18 +98,18 @@ impl Progress {
     }
 
     /// Answers whether anything has changed.
-    pub(super) fn sought(&mut self, partition: i32, offset: i64) -> bool {
+    pub(crate) fn sought(&mut self, partition: i32, offset: i64) -> bool {
         let Some(ways) = self.partitions.get_mut(&partition) else { return false };
         ways.iter_mut().for_each(|way| way.next = way.next.min(offset));
         true
     }
 
-    pub(super) fn restarts(&self, partition: i32, handler: usize) -> bool {
+    pub(crate) fn restarts(&self, partition: i32, handler: usize) -> bool {
         let way = self.partitions.get(&partition).and_then(|ways| ways.get(handler));
         way.is_none_or(|way| way.next < way.high || way.high == 0)
     }
 
-    pub(super) fn handling(&self, partition: i32, offset: i64, handling: &mut [Handling]) {
+    pub(crate) fn handling(&self, partition: i32, offset: i64, handling: &mut [Handling]) {
         let Some(ways) = self.partitions.get(&partition) else { return handling.fill(Handling::First) };
         for (handling, way) in handling.iter_mut().zip(ways) {
             *handling = if offset < way.next {
@@ -123,7 +123,7 @@ impl Progress {
     }
 
     /// Answers whether anything has changed.
-    pub(super) fn published(
+    pub(crate) fn published(
         &mut self,
         partition: i32,
         offset: i64,
