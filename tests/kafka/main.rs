@@ -4,6 +4,7 @@
 //! cases from the field: a fault that users of like systems have met, and what has to happen instead.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stdout)]
 mod broker;
+mod checkpoints;
 mod child;
 mod crash;
 mod ends;
@@ -18,7 +19,11 @@ mod lines;
 mod log;
 mod outputs;
 mod running;
+#[path = "../topics/stage.rs"]
+mod stage;
 mod steering;
+#[path = "../topics/stories.rs"]
+mod stories;
 
 use slipstream::Result;
 

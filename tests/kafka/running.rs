@@ -126,6 +126,11 @@ pub(crate) async fn becomes<T: PartialEq + Debug>(mut found: impl FnMut() -> T, 
 
 /// Waits until the flow that reads a topic has so many of its partitions.
 pub(crate) async fn has_partitions(topic: &Numbers, count: usize) {
+    has_partitions_of(topic, count).await;
+}
+
+/// The same of a topic of whatever.
+pub(crate) async fn has_partitions_of<K, V>(topic: &Topic<K, V>, count: usize) {
     let deadline = Instant::now() + SOON;
     loop {
         let has = topic.lag().await.unwrap();

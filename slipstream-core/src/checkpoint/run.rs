@@ -231,8 +231,8 @@ impl<M: Marker> Inner<M> {
         if !state.is_held
             && let Some(runs) = &state.runs
         {
-            runs.control.hold(&self.name);
             (state.is_held, state.held_at) = (true, runs.control.state());
+            runs.control.hold(&self.name);
         }
     }
 
