@@ -68,7 +68,7 @@ impl<M: Marker> Teller for Telling<M> {
     }
 
     fn begin(&mut self) {
-        self.of_its_run(|judge, worker| judge.begin(worker));
+        self.of_its_run(Judge::begin);
     }
 
     fn take_back(&mut self) {
@@ -124,7 +124,7 @@ impl<M: Marker> Teller for Telling<M> {
     }
 
     fn done(&mut self) {
-        self.of_its_run(|judge, worker| judge.done(worker));
+        self.of_its_run(Judge::done);
     }
 }
 
