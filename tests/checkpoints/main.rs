@@ -13,6 +13,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod crashes;
 mod drive;
+mod handlers;
 mod late;
 mod log;
 mod oracle;
