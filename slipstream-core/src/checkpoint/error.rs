@@ -97,7 +97,7 @@ pub enum CheckpointError {
     },
     /// The flow cannot run with it.
     #[error("checkpoint `{checkpoint}` {said}")]
-    Mount {
+    Refused {
         /// The checkpoint.
         checkpoint: String,
         /// What is missing or wrong, and what to do.

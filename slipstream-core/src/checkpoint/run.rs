@@ -201,7 +201,7 @@ impl<M: Marker> Inner<M> {
     }
 
     fn mount(&self, said: &str) -> CheckpointError {
-        CheckpointError::Mount { checkpoint: self.name.to_string(), said: said.to_owned() }
+        CheckpointError::Refused { checkpoint: self.name.to_string(), said: said.to_owned() }
     }
 
     /// Changes the memory, holds the dependent where something is down, and wakes those whom it concerns.

@@ -35,7 +35,7 @@ struct Mounted {
 
 fn refused(checkpoint: &Arc<dyn AnyCheckpoint>, said: String) -> Error {
     let name = checkpoint.name().to_string();
-    failed(name.clone(), CheckpointError::Mount { checkpoint: name, said })
+    failed(name.clone(), CheckpointError::Refused { checkpoint: name, said })
 }
 
 fn failed(checkpoint: String, cause: CheckpointError) -> Error {
