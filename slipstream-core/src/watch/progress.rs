@@ -154,3 +154,6 @@ impl Progress {
         true
     }
 }
+
+#[cfg(test)]
+mod tests;

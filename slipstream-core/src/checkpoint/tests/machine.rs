@@ -57,9 +57,10 @@ impl Machine {
         let speaks: Vec<i64> =
             ours.iter().filter(|heard| !heard.is_quiet).filter_map(|heard| heard.highest).collect();
         let is_silent = ours.iter().all(|heard| heard.highest.is_none());
+        let has_ended = !ours.is_empty() && ours.iter().all(|heard| heard.is_quiet);
         if !speaks.is_empty() {
             speaks.iter().all(|mark| mark >= highest)
-        } else if is_silent && (ours.is_empty() || !ours.iter().all(|heard| heard.is_quiet)) {
+        } else if is_silent && !has_ended {
             self.pulses[0] >= *highest
         } else {
             true
