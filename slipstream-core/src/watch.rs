@@ -14,7 +14,7 @@ use crate::{
     BoxError,
     position::{Position, Positions},
 };
-use futures::future::BoxFuture;
+use futures::future::select_all;
 use std::{
     any::Any,
     collections::{BTreeMap, BTreeSet},
@@ -26,6 +26,7 @@ use std::{
     },
     time::Duration,
 };
+use tokio::sync::watch;
 
 mod progress;
 
@@ -59,6 +60,8 @@ pub(crate) struct Watch {
     pub(crate) defers: bool,
     /// The checkpoints that know it.
     observers: Vec<Arc<dyn Observer>>,
+    /// See [`finishes_with`](Watch::finishes_with).
+    upstream: Vec<Arc<dyn Observer>>,
     progress: Mutex<Progress>,
     /// There is any progress to look at.
     is_uneven: AtomicBool,
@@ -90,6 +93,7 @@ impl Watch {
             has_positions: false,
             defers: false,
             observers: Vec::new(),
+            upstream: Vec::new(),
             progress: Mutex::default(),
             is_uneven: AtomicBool::new(false),
         }
@@ -105,15 +109,35 @@ impl Watch {
         Watched::new(Arc::clone(self), self.observers.iter().map(|observer| observer.teller()).collect())
     }
 
-    /// It has come to its end, and all of it is handled.
-    pub(crate) fn has_ended(&self) {
-        self.observers.iter().for_each(|observer| observer.has_ended());
+    /// It has come to its end, and all of it is handled, as of a state of its control.
+    pub(crate) fn has_ended(&self, state: u64) {
+        self.observers.iter().for_each(|observer| observer.has_ended(state));
+    }
+
+    /// It goes on after its end.
+    pub(crate) fn goes_on(&self) {
+        self.observers.iter().for_each(|observer| observer.goes_on());
+    }
+
+    /// The checkpoints by which what it depends on, in one step or in several, may be handled again; its own among them.
+    pub(crate) fn finishes_with(&mut self, upstream: Vec<Arc<dyn Observer>>) {
+        self.upstream = upstream;
     }
 
     /// Waits until nothing can come any more that has its messages handled again.
     pub(crate) async fn finished(&self) {
-        for observer in &self.observers {
-            observer.finished().await;
+        let mut news: Vec<_> = self.upstream.iter().map(|observer| observer.news()).collect();
+        loop {
+            for news in &mut news {
+                news.mark_unchanged();
+            }
+            // All at once: what one of them has had handled again may be late for another.
+            if self.upstream.iter().all(|observer| observer.is_finished()) {
+                return;
+            }
+            let changed = news.iter_mut().map(|news| Box::pin(news.changed()));
+            // One that is gone has no more news, and its flow has ended.
+            let _ = select_all(changed).await;
         }
     }
 
@@ -187,6 +211,16 @@ impl Watch {
         }
     }
 
+    /// Whether its handlers are apart: messages are handled again.
+    pub(crate) fn is_apart(&self) -> bool {
+        self.is_uneven.load(Ordering::Relaxed)
+    }
+
+    /// Whether a checkpoint waits for others to have its messages handled right.
+    pub(crate) fn is_dependent(&self) -> bool {
+        self.observers.iter().any(|observer| observer.is_dependent())
+    }
+
     /// Whether a handler's pipe is to begin anew where the partition goes on.
     pub(crate) fn restarts(&self, partition: i32, handler: usize) -> bool {
         self.progress().restarts(partition, handler)
@@ -228,9 +262,15 @@ pub(crate) trait Observer: Send + Sync + fmt::Debug {
     /// For one worker of the source.
     fn teller(&self) -> Box<dyn Teller>;
     /// See [`Watch::has_ended`].
-    fn has_ended(&self);
-    /// See [`Watch::finished`].
-    fn finished(&self) -> BoxFuture<'static, ()>;
+    fn has_ended(&self, state: u64);
+    /// See [`Watch::goes_on`].
+    fn goes_on(&self);
+    /// Whether the source is the one that waits.
+    fn is_dependent(&self) -> bool;
+    /// Whether nothing can come any more for which the checkpoint has messages handled again.
+    fn is_finished(&self) -> bool;
+    /// Changes whenever that may have changed.
+    fn news(&self) -> watch::Receiver<()>;
     /// See [`Watch::idle`].
     fn idle(&self) -> Option<Duration>;
     /// See [`Watch::is_empty`].

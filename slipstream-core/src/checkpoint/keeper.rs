@@ -123,6 +123,7 @@ impl<M: Marker> Inner<M> {
         for (number, of) in self.dependencies.iter().enumerate() {
             let Some(check) = &of.recovery_check else { continue };
             loop {
+                let has_ended = self.state().ended & (1 << number) != 0;
                 let asked = {
                     let state = self.state();
                     let is_down = state.judge.deps.get(number).is_some_and(|dep| dep.down.is_some());
@@ -133,6 +134,10 @@ impl<M: Marker> Inner<M> {
                     state.judge.marker.clone().filter(|_| is_down).map(|pulse| (marker, pulse))
                 };
                 let (Some((marker, pulse)), Some(name)) = (asked, self.names.get(number)) else { break };
+                if has_ended {
+                    let _ = moves.change(&mut |_| self.change(|state| state.judge.recover(number)));
+                    break;
+                }
                 let check = || check(&Check { dependency: name, marker: marker.as_ref(), pulse: &pulse });
                 match catch_unwind(AssertUnwindSafe(check)) {
                     Ok(true) => {
@@ -181,11 +186,12 @@ impl<M: Marker> Inner<M> {
                 "a dependency has recovered"
             );
         }
+        // By others, while it waited; and by the callback.
+        let (by_others, called_at) = (runs.control.sought_since(held_at), runs.control.state());
         if !self.call("recovery callback", &self.on_recovery, &recovery, stop).await? {
             return Ok(());
         }
-        // While it waited, or by the callback.
-        let sought = runs.control.sought_since(held_at);
+        let by_callback = runs.control.sought_since(called_at);
         let number = runs.dependent.number;
         let failed = |error: crate::BoxError| self.failed("repair", error.to_string());
         let published = if runs.dependent.has_positions {
@@ -198,15 +204,26 @@ impl<M: Marker> Inner<M> {
             seeks.clear();
             self.change(|state| {
                 let mut back = if self.resume_only { BTreeMap::new() } else { state.judge.back() };
-                for (partition, offset) in &sought {
-                    // A later place than where it stands is the program's own matter.
-                    if published.next(*partition).is_some_and(|next| *offset < next) {
+                let mut lowered = BTreeMap::new();
+                // A later place than where it stands is the program's own matter.
+                let is_back = |partition, offset| published.next(partition).filter(|next| offset < *next);
+                for (partition, offset) in &by_callback {
+                    if is_back(*partition, *offset).is_some() {
                         let back = back.entry(*partition).or_insert(*offset);
                         *back = (*back).min(*offset);
                     }
                 }
+                for (partition, offset) in &by_others {
+                    if let Some(next) = is_back(*partition, *offset) {
+                        // What is no part of the repair is for all handlers.
+                        let all = vec![true; runs.dependent.handlers.len()];
+                        lowered.insert(*partition, runs.dependent.go_back(*partition, next, *offset, &all));
+                        back.entry(*partition).or_insert(*offset);
+                    }
+                }
                 for (partition, offset) in &back {
-                    let next = published.next(*partition).unwrap_or(*offset);
+                    let next = lowered.get(partition).copied().or(published.next(*partition));
+                    let next = next.unwrap_or(*offset);
                     let lowest = runs.dependent.go_back(*partition, next, *offset, &state.checkers);
                     move_to(number, *partition, lowest);
                     seeks.insert(*partition, lowest);

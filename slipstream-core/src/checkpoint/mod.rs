@@ -48,7 +48,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 /// Whether the sources that a stream depends on are alive and caught up. (Elsewhere a "checkpoint" is a snapshot of state
 /// and offsets; here that is a commit.)
@@ -115,6 +115,8 @@ pub(crate) struct Inner<M> {
     state: Mutex<State<M>>,
     /// Something was judged anew.
     changed: Notify,
+    /// The same, for those who look at several.
+    news: watch::Sender<()>,
 }
 
 /// What is asked of a dependency besides what the judge knows.
@@ -161,6 +163,7 @@ impl<M: Marker> Inner<M> {
             on_recovery: builder.on_recovery,
             state: Mutex::new(State::default()),
             changed: Notify::new(),
+            news: watch::Sender::new(()),
         };
         let judge = inner.new_judge();
         inner.state.get_mut().unwrap_or_else(PoisonError::into_inner).judge = judge;
@@ -169,6 +172,12 @@ impl<M: Marker> Inner<M> {
 }
 
 impl<M> Inner<M> {
+    /// Something was judged anew.
+    fn wake(&self) {
+        self.changed.notify_waiters();
+        self.news.send_replace(());
+    }
+
     // Nothing of the program's runs under it but comparisons of markers.
     fn state(&self) -> MutexGuard<'_, State<M>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

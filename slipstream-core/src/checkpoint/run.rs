@@ -4,7 +4,7 @@
 //! dependent is held under the same lock as what it is held for is remembered.
 use super::{
     CheckpointError, Inner, OnEnd,
-    judge::{Judge, Mask, Rules},
+    judge::{Beat, Judge, Mask, Rules},
     keeper::keep,
     marker::Marker,
     record::Record,
@@ -23,7 +23,7 @@ use std::{
     sync::{Arc, Weak},
     time::Duration,
 };
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 
 /// What the handles on a checkpoint, and the flow that runs with it, share and change.
 pub(super) struct State<M> {
@@ -36,6 +36,8 @@ pub(super) struct State<M> {
     pub(super) checkers: Vec<bool>,
     /// The dependencies that have come to their ends.
     pub(super) ended: Mask,
+    /// Their controls, and the states of these at the end: whoever is held or sought since has not ended.
+    ends: BTreeMap<usize, (Control, u64)>,
     /// The checkpoint holds the dependent.
     pub(super) is_held: bool,
     /// The control's state when it was held: what the program has sought since is not handled yet.
@@ -61,6 +63,7 @@ impl<M: Marker> Default for State<M> {
             runs: None,
             checkers: Vec::new(),
             ended: 0,
+            ends: BTreeMap::new(),
             is_held: false,
             held_at: 0,
             is_repairing: false,
@@ -71,6 +74,17 @@ impl<M: Marker> Default for State<M> {
             failed: None,
             heard: BTreeMap::new(),
         }
+    }
+}
+
+impl<M: Marker> State<M> {
+    /// A dependency is alive. One that has ended stays so: what its pipes had left does not wake it.
+    pub(super) fn heartbeat(&mut self, dependency: usize, partition: i32, marker: &M) -> Beat {
+        let beat = self.judge.heartbeat(dependency, partition, marker);
+        if self.ended & (1 << dependency) != 0 {
+            self.judge.end(dependency);
+        }
+        beat
     }
 }
 
@@ -103,8 +117,13 @@ pub(crate) trait AnyCheckpoint: Recorded {
     fn begin(&self, mounting: Mounting) -> Result<(), CheckpointError>;
     /// The flow has ended.
     fn end(&self);
-    /// As a source sees it, which is its dependent, or these of its dependencies.
-    fn observe(self: Arc<Self>, is_dependent: bool, dependencies: Vec<usize>) -> Arc<dyn Observer>;
+    /// As a source sees it, which is its dependent, or these of its dependencies, and is held by `control`.
+    fn observe(
+        self: Arc<Self>,
+        control: Control,
+        is_dependent: bool,
+        dependencies: Vec<usize>,
+    ) -> Arc<dyn Observer>;
     /// Notices, callbacks and repairs, until the flow stops.
     fn keep(
         self: Arc<Self>,
@@ -173,13 +192,18 @@ impl<M: Marker> AnyCheckpoint for Inner<M> {
         }
         (state.is_held, state.is_repairing) = (false, false);
         drop(state);
-        self.changed.notify_waiters();
+        self.wake();
     }
 
-    fn observe(self: Arc<Self>, is_dependent: bool, dependencies: Vec<usize>) -> Arc<dyn Observer> {
+    fn observe(
+        self: Arc<Self>,
+        control: Control,
+        is_dependent: bool,
+        dependencies: Vec<usize>,
+    ) -> Arc<dyn Observer> {
         // The one that is about to begin.
         let run = self.state().run + 1;
-        Arc::new(Observing { checkpoint: self, run, is_dependent, dependencies })
+        Arc::new(Observing { checkpoint: self, control, run, is_dependent, dependencies })
     }
 
     fn keep(
@@ -222,7 +246,7 @@ impl<M: Marker> Inner<M> {
         let is_checked = after.0 && self.dependencies.iter().any(|of| of.recovery_check.is_some());
         drop(state);
         if before != after || is_checked {
-            self.changed.notify_waiters();
+            self.wake();
         }
         changed
     }
@@ -238,7 +262,6 @@ impl<M: Marker> Inner<M> {
 
     /// A partition of a dependency is heard of.
     pub(super) fn hears(&self, state: &mut State<M>, dependency: usize, partition: i32) {
-        state.ended &= !(1 << dependency);
         if self.dependencies.get(dependency).is_some_and(|of| of.idle.is_some()) {
             state.heard.insert((dependency, partition), Instant::now());
         }
@@ -247,7 +270,11 @@ impl<M: Marker> Inner<M> {
     fn is_finished(&self) -> bool {
         let state = self.state();
         let mut sources = (0..).zip(&self.dependencies).filter(|(_, dependency)| dependency.source.is_some());
-        let have_ended = sources.all(|(number, _): (usize, _)| state.ended & (1 << number) != 0);
+        let has_ended = |number: usize| {
+            state.ended & (1 << number) != 0
+                && state.ends.get(&number).is_none_or(|(control, at)| control.state() == *at)
+        };
+        let have_ended = sources.all(|(number, _)| has_ended(number));
         state.runs.is_none() || have_ended && !state.judge.is_down() && !state.judge.is_pending()
     }
 }
@@ -273,7 +300,7 @@ impl<M: Marker> Recorded for Inner<M> {
                 let mut state = self.state();
                 let error = self.mount(&format!("has a marker that cannot be written: {said}"));
                 state.failed = Some(error);
-                self.changed.notify_waiters();
+                self.wake();
             }
         }
     }
@@ -293,6 +320,8 @@ impl<M: Marker> Recorded for Inner<M> {
 /// A checkpoint as one source sees it.
 struct Observing<M> {
     checkpoint: Arc<Inner<M>>,
+    /// That of the source.
+    control: Control,
     run: u64,
     is_dependent: bool,
     dependencies: Vec<usize>,
@@ -314,7 +343,26 @@ impl<M: Marker> Observer for Observing<M> {
         Box::new(Telling::new(checkpoint, (self.run, worker), self.is_dependent, dependencies))
     }
 
-    fn has_ended(&self) {
+    fn goes_on(&self) {
+        let mut state = self.checkpoint.state();
+        for dependency in &self.dependencies {
+            state.ended &= !(1 << dependency);
+        }
+    }
+
+    fn is_dependent(&self) -> bool {
+        self.is_dependent
+    }
+
+    fn is_finished(&self) -> bool {
+        self.checkpoint.is_finished()
+    }
+
+    fn news(&self) -> watch::Receiver<()> {
+        self.checkpoint.news.subscribe()
+    }
+
+    fn has_ended(&self, at: u64) {
         let Observing { checkpoint, dependencies, .. } = self;
         for dependency in dependencies {
             checkpoint.change(|state| {
@@ -336,29 +384,12 @@ impl<M: Marker> Observer for Observing<M> {
                     state.judge.recover(*dependency);
                 }
                 state.ended |= 1 << dependency;
+                state.ends.insert(*dependency, (self.control.clone(), at));
             });
         }
         if !dependencies.is_empty() {
-            checkpoint.changed.notify_waiters();
+            checkpoint.wake();
         }
-    }
-
-    fn finished(&self) -> BoxFuture<'static, ()> {
-        let (checkpoint, is_dependent) = (Arc::clone(&self.checkpoint), self.is_dependent);
-        Box::pin(async move {
-            if !is_dependent {
-                return;
-            }
-            loop {
-                let changed = checkpoint.changed.notified();
-                tokio::pin!(changed);
-                changed.as_mut().enable();
-                if checkpoint.is_finished() {
-                    return;
-                }
-                changed.await;
-            }
-        })
     }
 
     fn idle(&self) -> Option<Duration> {
@@ -416,11 +447,19 @@ impl<M: Marker> Observer for Observing<M> {
         let Observing { checkpoint, is_dependent, dependencies, .. } = self;
         checkpoint.change(|state| {
             for number in dependencies {
+                let parts = state.judge.deps.get(*number).map(|dep| &dep.parts);
+                let is_new = |partition: &i32| {
+                    parts.and_then(|parts| parts.get(partition)).is_none_or(|part| !part.is_ours)
+                };
+                let new: Vec<i32> = ours.iter().copied().filter(is_new).collect();
                 state.judge.assign(*number, ours);
-                for partition in ours {
-                    if checkpoint.dependencies.get(*number).is_some_and(|of| of.idle.is_some()) {
-                        state.heard.entry((*number, *partition)).or_insert_with(Instant::now);
+                if checkpoint.dependencies.get(*number).is_some_and(|of| of.idle.is_some()) {
+                    let now = Instant::now();
+                    for partition in ours {
+                        state.heard.entry((*number, *partition)).or_insert(now);
                     }
+                    // What was left unread elsewhere is still to come.
+                    state.heard.extend(new.into_iter().map(|partition| ((*number, partition), now)));
                 }
             }
             if *is_dependent {

@@ -98,7 +98,7 @@ impl<M: Marker> Teller for Telling<M> {
                 match call {
                     Call::Beat { dependency, marker } => {
                         checkpoint.hears(state, dependency, at.partition);
-                        if state.judge.heartbeat(dependency, at.partition, &marker) == Beat::TooLate {
+                        if state.heartbeat(dependency, at.partition, &marker) == Beat::TooLate {
                             too_late = Some(dependency);
                         }
                     }
@@ -211,7 +211,7 @@ impl<M: Marker> Inner<M> {
         let beat = moves.change(&mut |_| {
             self.change(|state| {
                 self.hears(state, dependency, 0);
-                state.judge.heartbeat(dependency, 0, marker);
+                state.heartbeat(dependency, 0, marker);
             });
         });
         beat.map_err(|_| not_mounted())

@@ -14,11 +14,11 @@ use crate::{
     position::Positions,
     route::{Ready, Routes, Shared, Steering},
     store::Recordings,
-    watch::{Change, Kind, Moves, Watch},
+    watch::{Change, Kind, Moves, Observer, Watch},
 };
 use futures::future::{BoxFuture, FutureExt, try_join_all};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Weak},
 };
 use tokio::sync::oneshot;
@@ -88,7 +88,8 @@ impl Mounts {
         names: &[Arc<str>],
     ) -> Result<(Commit, Watches), Error> {
         let Mounts(mounts) = self;
-        let mut watches: BTreeMap<u32, Arc<Watch>> = BTreeMap::new();
+        let mut watches: BTreeMap<u32, Watch> = BTreeMap::new();
+        let mut observers: Vec<Option<Arc<dyn Observer>>> = vec![None; mounts.len()];
         for (number, route) in (0..).zip(routes) {
             let observed = mounts.iter().filter_map(|mounted| {
                 let is_dependent = mounted.dependent == number;
@@ -98,14 +99,17 @@ impl Mounts {
                 (is_dependent || !dependencies.is_empty()).then_some((mounted, is_dependent, dependencies))
             });
             let observed: Vec<_> = observed.collect();
-            if observed.is_empty() && !crate::watch::is_asked() {
+            let stored_as = names.get(number as usize).cloned().unwrap_or_default();
+            let read = |cause: BoxError| Error::Store { cause };
+            let record = commit.record(Kind::Progress, &stored_as).map_err(read)?;
+            // Also where a replay was left that no checkpoint of this flow has begun.
+            if observed.is_empty() && !crate::watch::is_asked() && record.is_none() {
                 continue;
             }
-            let stored_as = names.get(number as usize).cloned().unwrap_or_default();
             let known_as =
                 if stored_as.is_empty() { Arc::from(route.origin()) } else { Arc::clone(&stored_as) };
             let name = route.called().unwrap_or(known_as);
-            let (_, steering) = route.control();
+            let (control, steering) = route.control();
             let mut watch = Watch::new(number, name, stored_as, &route.handlers());
             watch.has_positions = steering != Steering::Held;
             for (mounted, is_dependent, dependencies) in observed {
@@ -130,10 +134,14 @@ impl Mounts {
                     return Err(refused(checkpoint, said));
                 }
                 watch.defers |= is_dependent && !checkpoint.is_resume_only();
-                watch.observed(Arc::clone(checkpoint).observe(is_dependent, dependencies));
+                let observer = Arc::clone(checkpoint).observe(control.clone(), is_dependent, dependencies);
+                let at = mounts.iter().position(|known| Arc::ptr_eq(&known.checkpoint, checkpoint));
+                if let Some(known) = at.and_then(|at| observers.get_mut(at)) {
+                    *known = Some(Arc::clone(&observer));
+                }
+                watch.observed(observer);
             }
-            let read = |cause: BoxError| Error::Store { cause };
-            if let Some(record) = commit.record(Kind::Progress, &watch.stored_as).map_err(read)? {
+            if let Some(record) = record {
                 watch.resume(&record).map_err(|error| Error::Store {
                     cause: format!(
                         "the progress of the handlers of `{}` cannot be read: {error}",
@@ -142,13 +150,32 @@ impl Mounts {
                     .into(),
                 })?;
             }
-            watches.insert(number, Arc::new(watch));
+            watches.insert(number, watch);
         }
+        for (number, watch) in &mut watches {
+            let upstream = upstream(&mounts, *number).into_iter();
+            watch.finishes_with(upstream.filter_map(|at| observers.get(at)?.clone()).collect());
+        }
+        let watches: BTreeMap<_, _> =
+            watches.into_iter().map(|(number, watch)| (number, Arc::new(watch))).collect();
         let recordings = mounts.iter().map(|mounted| Arc::clone(&mounted.checkpoint) as _);
         let recordings: Recordings =
             recordings.chain(watches.values().map(|watch| Arc::clone(watch) as _)).collect();
         Ok((commit.recording(recordings), Watches { mounts, watches }))
     }
+}
+
+/// The checkpoints whose repairs may be felt in a source: those that it is the dependent of, and those of what these depend on.
+fn upstream(mounts: &[Mounted], source: u32) -> BTreeSet<usize> {
+    let (mut found, mut sources) = (BTreeSet::new(), vec![source]);
+    while let Some(source) = sources.pop() {
+        for (at, mounted) in mounts.iter().enumerate().filter(|(_, mounted)| mounted.dependent == source) {
+            if found.insert(at) {
+                sources.extend(mounted.dependencies.iter().flatten());
+            }
+        }
+    }
+    found
 }
 
 /// Checkpoints whose sources are watched.
@@ -179,6 +206,10 @@ impl Watches {
             let begun = checkpoint.begin(Mounting { record, dependent: watch, control, moves });
             begun.map_err(|error| failed(checkpoint.name().to_string(), error))?;
             watched.begun.push(checkpoint);
+        }
+        // One without positions is of one partition, also before its first message.
+        for watch in watched.watches.values().filter(|watch| !watch.has_positions) {
+            watch.has(&BTreeSet::from([0]));
         }
         for (number, start) in starts {
             if let Some(watch) = watched.of(*number) {

@@ -136,8 +136,8 @@ impl Drive {
 }
 
 /// Waits until the next chunk, and says that there is nothing where a partition may count as idle for that.
-async fn next_or_idle(watch: &Watch, next: impl Future<Output = Next>) -> Next {
-    let Some(idle) = watch.idle() else { return next.await };
+async fn next_or_idle(watch: &Watch, is_whole: bool, next: impl Future<Output = Next>) -> Next {
+    let Some(idle) = watch.idle().filter(|_| is_whole) else { return next.await };
     // Often enough that the wait is not felt to be much longer.
     let look = (idle / 4).max(Duration::from_millis(1));
     let mut next = pin!(next);
@@ -258,7 +258,7 @@ pub(crate) async fn drive<I: Send>(
             None => next.await,
             Some(watch) => {
                 drive.control.is_emptied();
-                next_or_idle(watch, next).await
+                next_or_idle(watch, drive.is_whole, next).await
             }
         };
         gate.hand.begins_at(gate.state);
@@ -295,11 +295,12 @@ pub(crate) async fn drive<I: Send>(
                 drop(left);
                 chunk.positions.clear();
                 if is_plain && message.turns.have_ended() {
+                    at_the_end(&mut message, feed, drive).await?;
                     // Nobody wants more of it.
                     if let Some(watch) = &drive.watch {
-                        watch.has_ended();
+                        watch.has_ended(gate.state);
                     }
-                    return at_the_end(&mut message, feed, drive).await;
+                    return Ok(());
                 }
                 // A chunk asks the scheduler and the clock once: at each message it would cost more than
                 // the message.
@@ -328,12 +329,21 @@ pub(crate) async fn drive<I: Send>(
                 if drive.control.is_sought_since(chunk.as_of) {
                     continue;
                 }
-                if let Some(watch) = drive.watch.as_ref().filter(|_| drive.is_whole)
-                    && !waits_for_the_others(watch, &gate, drive).await
-                {
-                    continue;
+                let Some(watch) = drive.watch.as_ref().filter(|_| drive.is_whole) else {
+                    return at_the_end(&mut message, feed, drive).await;
+                };
+                if watch.is_dependent() {
+                    if !waits_for_the_others(watch, &gate, drive).await {
+                        continue;
+                    }
+                    return at_the_end(&mut message, feed, drive).await;
                 }
-                return at_the_end(&mut message, feed, drive).await;
+                // What its pipes still have comes before the others hear that it has ended.
+                at_the_end(&mut message, feed, drive).await?;
+                if !stop.is_set() {
+                    watch.has_ended(gate.state);
+                }
+                return Ok(());
             }
         }
     }
@@ -356,12 +366,16 @@ pub(super) async fn waits_for_the_others_of(
     state: u64,
     stop: &Stop,
 ) -> bool {
-    watch.has_ended();
-    tokio::select! {
+    watch.has_ended(state);
+    let is_over = tokio::select! {
         () = watch.finished() => control.state() == state,
         () = control.changed(state) => false,
         () = stop.stopped() => true,
+    };
+    if !is_over {
+        watch.goes_on();
     }
+    is_over
 }
 
 async fn waits_for_the_others(watch: &Watch, gate: &Gate, drive: &Drive) -> bool {

@@ -43,11 +43,25 @@ pub(crate) struct Mending<T: Undoable> {
     /// The outputs of the items before this one.
     before: Vec<T::Output>,
     failures: u32,
+    /// Whether the handler may answer that its message is to come again.
+    defers: bool,
+    /// If so, how things were before the first item of the message.
+    first: Option<Savepoint>,
+    /// It has answered so: the message's other items are left for then.
+    is_deferred: bool,
 }
 
 impl<T: Undoable> Mending<T> {
-    pub(crate) fn new(turn: T) -> Self {
-        Mending { turn, savepoint: None, before: Vec::new(), failures: 0 }
+    pub(crate) fn new(turn: T, defers: bool) -> Self {
+        Mending {
+            turn,
+            savepoint: None,
+            before: Vec::new(),
+            failures: 0,
+            defers,
+            first: None,
+            is_deferred: false,
+        }
     }
 
     /// Remembers how things are before the handler is called.
@@ -64,7 +78,10 @@ impl<T: Undoable> Mending<T> {
         if matches!(polled, Poll::Ready(Ok(()))) {
             self.failures = 0;
             // Let go, since rows that are shared are copied when the next is written or all are published.
-            self.savepoint = None;
+            let savepoint = self.savepoint.take();
+            if self.defers && self.first.is_none() {
+                self.first = savepoint;
+            }
         }
         polled
     }
@@ -83,8 +100,10 @@ impl<T: Undoable> Mending<T> {
         });
     }
 
-    /// The message comes again: what the handler has done with it goes, but for its pulse.
+    /// The message comes again: what the handler has done with it goes, with all of its items, but for its pulses.
     fn defer(&mut self, savepoint: &Savepoint) {
+        self.is_deferred = true;
+        self.before.clear();
         self.turn.drop_call();
         let (outputs, staged) = self.turn.outputs();
         outputs.clear();
@@ -108,6 +127,9 @@ impl<T: Undoable> Mending<T> {
 
 impl<M, T: Turn<M> + Undoable<Output: Send>> Turn<M> for Mending<T> {
     fn begin(&mut self, item: M, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        if self.is_deferred {
+            return Poll::Ready(Ok(()));
+        }
         self.remember();
         let polled = self.turn.begin(item, cx);
         self.done(polled)
@@ -120,12 +142,14 @@ impl<M, T: Turn<M> + Undoable<Output: Send>> Turn<M> for Mending<T> {
         self.done(polled)
     }
     fn failed(&mut self, fault: &FaultOf) -> Verdict {
-        if let Some(deferred) = is_deferred(fault)
+        if self.defers
+            && let Some(deferred) = is_deferred(fault)
             && deferred.is_possible
-            && let Some(told) = self.savepoint.as_ref().map(Savepoint::told)
+            && let Some(told) = self.first.as_ref().or(self.savepoint.as_ref()).map(Savepoint::told)
             && with_watched(|watched| watched.defer(told))
-            && let Some(savepoint) = self.savepoint.take()
+            && let Some(savepoint) = self.first.take().or(self.savepoint.take())
         {
+            self.savepoint = None;
             self.defer(&savepoint);
             return Verdict::Skip;
         }
@@ -151,6 +175,7 @@ impl<M, T: Turn<M> + Undoable<Output: Send>> Turn<M> for Mending<T> {
         true
     }
     fn deliver(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        (self.first, self.is_deferred) = (None, false);
         if !self.before.is_empty() {
             self.with_those_before();
         }
@@ -161,6 +186,7 @@ impl<M, T: Turn<M> + Undoable<Output: Send>> Turn<M> for Mending<T> {
         self.before.clear();
         self.savepoint = None;
         self.failures = 0;
+        (self.first, self.is_deferred) = (None, false);
     }
     fn name(&self) -> &'static str {
         self.turn.name()

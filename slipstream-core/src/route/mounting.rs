@@ -190,13 +190,17 @@ where
         shared: &'a Drive,
     ) -> BoxFuture<'a, Result<(), Fault>> {
         if self.on_error.mends() || shared.defers() {
-            return Box::pin(drive(Alone::new(Mounted::turn(self, context, true), inner), feed, shared));
+            return Box::pin(drive(
+                Alone::new(Mounted::turn(self, context, shared.defers()), inner),
+                feed,
+                shared,
+            ));
         }
         Box::pin(drive(Alone::new(turn(self, context), inner), feed, shared))
     }
     fn turn<'a>(&'a self, context: &'a C, defers: bool) -> Box<dyn Turn<H::Item> + 'a> {
         match self.on_error.mends() || defers {
-            true => Box::new(Mending::new(turn(self, context))),
+            true => Box::new(Mending::new(turn(self, context), defers)),
             false => Box::new(turn(self, context)),
         }
     }

@@ -18,9 +18,11 @@ use crate::{
 use futures::{FutureExt, future::BoxFuture};
 use std::{
     collections::HashMap,
-    future::poll_fn,
+    future::{Future, poll_fn},
+    pin::pin,
     sync::Arc,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 use tokio::sync::mpsc;
 
@@ -54,16 +56,17 @@ async fn deal<I: Send>(
     let (mut in_hand, mut done) = mpsc::channel(1);
     let mut asked_again = false;
     loop {
+        // What is sought, or held, from here on is news.
+        let state = control.state();
+        let filled = poll_fn(|cx| feed.poll_chunk(&mut chunk, cx));
         tokio::select! {
-            filled = poll_fn(|cx| feed.poll_chunk(&mut chunk, cx)) => filled?,
+            filled = idle_while(filled, watch.as_deref(), &control) => filled?,
             () = shared.stop.stopped() => return Ok(()),
         }
         if chunk.items.is_empty() {
             if asked_again {
                 match &watch {
-                    Some(watch)
-                        if !waits_for_the_others_of(watch, &control, chunk.as_of, &shared.stop).await =>
-                    {
+                    Some(watch) if !waits_for_the_others_of(watch, &control, state, &shared.stop).await => {
                         asked_again = false;
                         continue;
                     }
@@ -97,6 +100,26 @@ async fn deal<I: Send>(
                 part.as_of = chunk.as_of;
                 if worker.send(Part { chunk: part, in_hand: in_hand.clone() }).await.is_err() {
                     return Ok(());
+                }
+            }
+        }
+    }
+}
+
+/// Waits for `filled`, and meanwhile says now and then that there is nothing, while no worker has anything in hand.
+async fn idle_while<T>(filled: impl Future<Output = T>, watch: Option<&Watch>, control: &Control) -> T {
+    let Some((watch, idle)) = watch.and_then(|watch| Some((watch, watch.idle()?))) else {
+        return filled.await;
+    };
+    let look = (idle / 4).max(Duration::from_millis(1));
+    let mut filled = pin!(filled);
+    loop {
+        tokio::select! {
+            biased;
+            filled = &mut filled => return filled,
+            () = tokio::time::sleep(look) => {
+                if control.is_idle() {
+                    watch.is_empty();
                 }
             }
         }

@@ -264,7 +264,10 @@ impl<C: Send + Sync + 'static, I: Clone + Send + Sync + 'static> Worker<C, I> {
         let Worker { origin, context, inner, handlers, drive: of_route } = self;
         let inner = Inner::prepare(&inner, &*context);
         let ended = match &*handlers {
-            [only] => only.run_alone(&context, &mut *feed, inner, &of_route).await,
+            // What is left of a replay of more handlers is looked at by several.
+            [only] if !of_route.watch.as_ref().is_some_and(|watch| watch.is_apart()) => {
+                only.run_alone(&context, &mut *feed, inner, &of_route).await
+            }
             several => {
                 let turns =
                     several.iter().map(|handler| handler.turn(&*context, of_route.defers())).collect();

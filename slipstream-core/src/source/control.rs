@@ -333,6 +333,12 @@ impl Control {
         }
     }
 
+    /// Whether no worker has anything in hand.
+    pub(crate) fn is_idle(&self) -> bool {
+        let is_empty = |hand: &Arc<Hand>| hand.began_at.load(Ordering::Acquire) == EMPTY;
+        self.dealt().hands.iter().filter_map(Weak::upgrade).all(|hand| is_empty(&hand))
+    }
+
     /// A worker has nothing in hand: whoever waits for that looks again.
     #[inline]
     pub(crate) fn is_emptied(&self) {
