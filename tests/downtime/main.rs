@@ -5,6 +5,7 @@
 //! handled, so that nothing depends on time.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod callbacks;
+mod corners;
 mod ends;
 mod log;
 mod mistakes;

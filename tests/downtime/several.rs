@@ -222,11 +222,10 @@ async fn what_is_deferred_in_the_middle_of_a_replay_comes_again_and_counts_once(
 #[tokio::test]
 async fn two_dependents_that_depend_on_each_other_both_end() -> Result<()> {
     let (stage, seen) = (Stage::new(), Seen::default());
-    let there = Checkpoint::builder("there", &stage.activity)
-        .dependency(Dependency::new("weather", &stage.weather))
-        .build()?;
+    let there =
+        Checkpoint::builder("there", &stage.activity).dependency(stage.weather_within(minutes(1))).build()?;
     let back = Checkpoint::builder("back", &stage.weather)
-        .dependency(Dependency::new("activity", &stage.activity))
+        .dependency(Dependency::new("activity", &stage.activity).threshold(minutes(1)))
         .build()?;
     let both = |seen: &Seen, own: &Checkpoint, other: &Checkpoint| {
         let (seen, own, other) = (seen.clone(), own.clone(), other.clone());

@@ -94,7 +94,8 @@ impl<M: Marker> Dependency<M> {
 
     /// How late an update may be and leave an answer standing: a pulse further ahead of the dependency than this
     /// finds it down, and an update that comes this late, or later, has its messages handled again. Zero without
-    /// this: then no update may be late, and the last answer for each message is the one that all of the data give.
+    /// this: then no update may be late, and the last answer for each message is the one that all of the data give. Two streams that
+    /// depend on each other need a positive one: what comes again of the one would be late for the other, without end.
     pub fn threshold(mut self, threshold: Duration) -> Self {
         self.threshold = threshold;
         self
