@@ -134,6 +134,7 @@
 //! | position | where a message stands in its source; committed with the state | [`Position`], [`Seekable`], [`Control`] |
 //! | commit | the moment at which state and positions become durable together | [`Flow::commit_every`] |
 //! | transaction | all that one message causes: visible at once and whole, or not at all | [`in_message`] |
+//! | checkpoint | whether what a stream depends on is alive and caught up; it waits, and is repaired | `Checkpoint`, `Dependency`, [`is_replayed`] |
 //! | policy | what becomes of a message when a handler fails on it | [`OnError`] |
 //! | update | changes a value by the one before, and loses no change of another | `Cache::update` |
 //! | lock | keeps keys for one message among those that lock them | `Cache::lock`, `Cache::lock_all` |
@@ -141,7 +142,7 @@
 //! # What it is not
 //!
 //! Not a cluster: one process on one machine, or several that share the partitions of topics, each with a store of
-//! its own. Not a query language: state is a map, a handler is a function. Not yet complete: checkpoints follow. A
+//! its own. Not a query language: state is a map, a handler is a function. A
 //! source without positions begins anew after a restart, and the caches hold what its messages had written.
 //!
 //! # Limits
