@@ -182,6 +182,13 @@ impl Stage {
         for line in lines {
             self.weather.write(line);
             self.events.until(&format!("weather {line}")).await;
+            let seen = async {
+                // The handler tells before its message is published.
+                while !self.sky.contains_key(&(0, line)).unwrap() {
+                    tokio::task::yield_now().await;
+                }
+            };
+            tokio::time::timeout(Duration::from_secs(20), seen).await.expect("it is published");
         }
     }
 

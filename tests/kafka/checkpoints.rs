@@ -185,7 +185,7 @@ async fn goes_where_it_is_sought(
     topics.weather.numbers(0, 0..1);
     stage.activity.pause();
     let flow = run(stage.flow(&checkpoint, &store));
-    stage.events.until("weather 0").await;
+    stage.came(0).await;
     stage.activity.resume();
     stage.events.until("weather is down").await;
     assert_eq!(stage.answers.take(), ["0: 0", "1: 0", "2: 0", "late 30: 0"]);
@@ -265,7 +265,7 @@ async fn of_five_hundred_fetched_the_one_after_an_outage_waits_also_behind_a_pip
         } else {
             run(stage.flow(&checkpoint, &store))
         };
-        stage.events.until("weather 0").await;
+        stage.came(0).await;
         stage.activity.resume();
         stage.events.until("weather is down").await;
         stage.weather([1, 2, 25]).await;

@@ -93,7 +93,7 @@ async fn of_five_hundred_fetched_the_one_after_an_outage_waits() -> Result<()> {
     stage.weather.send((), 0).await?;
     stage.activity.pause();
     let flow = run(stage.flow(&checkpoint, &store));
-    stage.events.until("weather 0").await;
+    stage.came(0).await;
     stage.activity.resume();
     holds_at_three(&stage).await;
     flow.stops().await
@@ -116,7 +116,7 @@ async fn of_five_hundred_fetched_behind_a_pipe_the_one_after_an_outage_waits() -
     stage.weather.send((), 0).await?;
     stage.activity.pause();
     let flow = run(stage.beats(&checkpoint, &store).with(piped));
-    stage.events.until("weather 0").await;
+    stage.came(0).await;
     stage.activity.resume();
     holds_at_three(&stage).await;
     flow.stops().await

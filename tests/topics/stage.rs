@@ -94,12 +94,21 @@ pub(crate) struct Stage {
     pub(crate) answers: Seen,
     /// Heartbeats, notices and repairs.
     pub(crate) events: Seen,
+    /// Of the flow that is running.
+    sky: Arc<Mutex<Option<Cache<i64, i64>>>>,
 }
 
 impl Stage {
     pub(crate) fn new(weather: Minutes, activity: Minutes, name: &str) -> Self {
         let name = name.to_owned();
-        Stage { weather, activity, name, answers: Seen::default(), events: Seen::default() }
+        Stage {
+            weather,
+            activity,
+            name,
+            answers: Seen::default(),
+            events: Seen::default(),
+            sky: Arc::default(),
+        }
     }
 
     /// The same topics, for another flow.
@@ -128,6 +137,7 @@ impl Stage {
     /// A flow of the weather's handler alone.
     pub(crate) fn beats(&self, checkpoint: &Checkpoint, store: &Store) -> Flow<()> {
         let sky: Cache<i64, i64> = store.cache("sky").unwrap();
+        *self.sky.lock().unwrap() = Some(sky.clone());
         let (beats, events) = (checkpoint.clone(), self.events.clone());
         let beats = source(&self.weather).takes().handle(move |at: i64| -> Result<_> {
             beats.heartbeat(minute(at))?;
@@ -165,8 +175,21 @@ impl Stage {
     pub(crate) async fn weather(&self, lines: impl IntoIterator<Item = i64>) {
         for line in lines {
             self.weather.send((), line).await.unwrap();
-            self.events.until(&format!("weather {line}")).await;
+            self.came(line).await;
         }
+    }
+
+    /// Waits until this weather is handled, and all see it.
+    pub(crate) async fn came(&self, line: i64) {
+        self.events.until(&format!("weather {line}")).await;
+        let sky = self.sky.lock().unwrap().clone().unwrap();
+        let seen = async {
+            // The handler tells before its message is published.
+            while !sky.contains_key(&line).unwrap() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(BOUND, seen).await.expect("it is published");
     }
 
     /// Writes activities, to partition 0.
