@@ -169,11 +169,14 @@ async fn any_ordered_value_is_a_marker() -> Result<()> {
     let batch = |at: i64| Batch(at.unsigned_abs());
     let events = stage.events.clone();
     let flow = Flow::<()>::new()
-        .with(source(&stage.weather).handle(move |(_, at): (i32, i64)| -> Result<()> {
-            beats.heartbeat(batch(at))?;
-            events.add(format!("weather {at}"));
-            Ok(())
-        }))
+        .with({
+            let beats = source(&stage.weather).handle(move |(partition, at): (i32, i64)| -> Result<_> {
+                beats.heartbeat(batch(at))?;
+                events.add(format!("weather {at}"));
+                Ok(((partition, at), at))
+            });
+            beats.sink(&stage.sky)
+        })
         .with(source(&stage.activity).handle(move |(_, at): (i32, i64)| -> Result<()> {
             seen.add(format!("{at} {}", asks.check_pulse(batch(at))?.is_down()));
             Ok(())

@@ -113,6 +113,8 @@ impl Stage {
 
     /// The same topics, for another flow.
     pub(crate) fn again(&self) -> Self {
+        // Or its store stays open.
+        *self.sky.lock().unwrap() = None;
         Stage::new(self.weather.clone(), self.activity.clone(), &self.name)
     }
 
