@@ -89,16 +89,32 @@ thread_local! {
 /// Inside `f` there is none (a destructor that writes there finds nothing to write into).
 #[inline]
 pub(crate) fn with<R>(f: impl FnOnce(Option<&mut Transaction>) -> R) -> R {
-    struct PutBack(Option<Box<Transaction>>);
-    impl Drop for PutBack {
-        #[inline]
-        fn drop(&mut self) {
-            CURRENT.set(self.0.take());
-        }
-    }
     TOUCHED.set(true);
-    let mut current = PutBack(CURRENT.take());
+    let mut current = Taken(CURRENT.take());
     f(current.0.as_deref_mut())
+}
+
+/// Calls `f` with what the message in hand is known by; `None` outside of a message, and where nobody asks.
+#[inline]
+pub(crate) fn with_watched<R>(f: impl FnOnce(&mut Watched) -> R) -> Option<R> {
+    with(|current| current.and_then(|transaction| transaction.watched.as_mut()).map(f))
+}
+
+/// Looks at the transaction of the message in hand, without a touch.
+#[inline]
+pub(crate) fn peek<R>(f: impl FnOnce(&Transaction) -> R) -> Option<R> {
+    let current = Taken(CURRENT.take());
+    current.0.as_deref().map(f)
+}
+
+/// The transaction while somebody has it, which is put back then.
+struct Taken(Option<Box<Transaction>>);
+
+impl Drop for Taken {
+    #[inline]
+    fn drop(&mut self) {
+        CURRENT.set(self.0.take());
+    }
 }
 
 /// Whether the message in hand may have written something, or been asked whether it has.
@@ -224,17 +240,4 @@ pub fn in_message() -> bool {
 #[must_use]
 pub fn is_replayed() -> bool {
     peek(|transaction| transaction.watched.as_ref().is_some_and(Watched::is_replayed)).unwrap_or(false)
-}
-
-/// Looks at the transaction of the message in hand, without a touch.
-pub(crate) fn peek<R>(f: impl FnOnce(&Transaction) -> R) -> Option<R> {
-    struct PutBack(Option<Box<Transaction>>);
-    impl Drop for PutBack {
-        #[inline]
-        fn drop(&mut self) {
-            CURRENT.set(self.0.take());
-        }
-    }
-    let current = PutBack(CURRENT.take());
-    current.0.as_deref().map(f)
 }

@@ -123,22 +123,21 @@ impl<M: Marker> Inner<M> {
         for (number, of) in self.dependencies.iter().enumerate() {
             let Some(check) = &of.recovery_check else { continue };
             loop {
-                let has_ended = self.state().ended & (1 << number) != 0;
-                let asked = {
+                let (has_ended, asked) = {
                     let state = self.state();
                     let is_down = state.judge.deps.get(number).is_some_and(|dep| dep.down.is_some());
                     let marker = match state.judge.deps.get(number).map(super::judge::Dep::mark) {
                         Some(Mark::At(marker)) => Some(marker),
                         _ => None,
                     };
-                    state.judge.marker.clone().filter(|_| is_down).map(|pulse| (marker, pulse))
+                    let asked = state.judge.marker.clone().filter(|_| is_down).map(|pulse| (marker, pulse));
+                    (state.ended & (1 << number) != 0, asked)
                 };
                 let (Some((marker, pulse)), Some(name)) = (asked, self.names.get(number)) else { break };
-                if has_ended {
-                    let _ = moves.change(&mut |_| self.change(|state| state.judge.recover(number)));
-                    break;
-                }
-                let check = || check(&Check { dependency: name, marker: marker.as_ref(), pulse: &pulse });
+                // One that has ended is not asked about.
+                let check = || {
+                    has_ended || check(&Check { dependency: name, marker: marker.as_ref(), pulse: &pulse })
+                };
                 match catch_unwind(AssertUnwindSafe(check)) {
                     Ok(true) => {
                         // Under the store's lock, as what messages tell.

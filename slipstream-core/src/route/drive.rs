@@ -135,9 +135,14 @@ impl Drive {
     }
 }
 
-/// Waits until the next chunk, and says that there is nothing where a partition may count as idle for that.
-async fn next_or_idle(watch: &Watch, is_whole: bool, next: impl Future<Output = Next>) -> Next {
-    let Some(idle) = watch.idle().filter(|_| is_whole) else { return next.await };
+/// Waits for what comes `next`, and says now and then that there is nothing, where a partition may count as idle for that,
+/// as long as it `is_empty`.
+pub(super) async fn while_empty<T>(
+    next: impl Future<Output = T>,
+    watch: Option<&Watch>,
+    is_empty: impl Fn() -> bool,
+) -> T {
+    let Some((watch, idle)) = watch.and_then(|watch| Some((watch, watch.idle()?))) else { return next.await };
     // Often enough that the wait is not felt to be much longer.
     let look = (idle / 4).max(Duration::from_millis(1));
     let mut next = pin!(next);
@@ -145,7 +150,11 @@ async fn next_or_idle(watch: &Watch, is_whole: bool, next: impl Future<Output = 
         tokio::select! {
             biased;
             next = &mut next => return next,
-            () = tokio::time::sleep(look) => watch.is_empty(),
+            () = tokio::time::sleep(look) => {
+                if is_empty() {
+                    watch.is_empty();
+                }
+            }
         }
     }
 }
@@ -258,7 +267,7 @@ pub(crate) async fn drive<I: Send>(
             None => next.await,
             Some(watch) => {
                 drive.control.is_emptied();
-                next_or_idle(watch, drive.is_whole, next).await
+                while_empty(next, Some(&**watch).filter(|_| drive.is_whole), || true).await
             }
         };
         gate.hand.begins_at(gate.state);
@@ -520,7 +529,7 @@ impl<I, T: Turns<I>> InHand<I, T> {
                     }
                 }
                 if is_watched {
-                    watched(|watched| watched.begin(position));
+                    transaction::with_watched(|watched| watched.begin(position));
                 }
                 if turns.begin(item, cx)?.is_pending() {
                     *begun = true;
@@ -556,7 +565,7 @@ impl<I, T: Turns<I>> InHand<I, T> {
         let is_watched = drive.watch.is_some();
         self.poll_to_the_end(position, drive, |turns| {
             if is_watched && how == Mend::Again {
-                watched(Watched::begin_again);
+                transaction::with_watched(Watched::begin_again);
             }
             turns.mend(how, item, cx)
         })
@@ -635,15 +644,6 @@ impl<I, T: Turns<I>> Drop for InHand<I, T> {
             self.roll_back();
         }
     }
-}
-
-/// What the message in hand is known by.
-fn watched(f: impl FnOnce(&mut Watched)) {
-    transaction::with(|current| {
-        if let Some(watched) = current.and_then(|transaction| transaction.watched.as_mut()) {
-            f(watched);
-        }
-    });
 }
 
 /// Whether what the message sends out is kept back.

@@ -16,8 +16,8 @@ use super::turn::Turn;
 use crate::{
     error::{Cause, Fault, FaultOf},
     on_error::{OnError, Verdict},
-    transaction::{self, Savepoint},
-    watch::{Deferred, Watched},
+    transaction::{self, Savepoint, Transaction},
+    watch::Deferred,
 };
 use std::task::{Context, Poll};
 
@@ -88,31 +88,23 @@ impl<T: Undoable> Mending<T> {
 
     /// As things were before the handler was called.
     fn undo(&mut self, savepoint: &Savepoint) {
+        self.drop_part(|transaction| transaction.roll_back_to(savepoint));
+    }
+
+    fn drop_part(&mut self, roll_back: impl FnOnce(&mut Transaction)) {
         // The future goes first: it may hold on to what it has written.
         self.turn.drop_call();
         let (outputs, staged) = self.turn.outputs();
         outputs.clear();
         *staged = 0;
-        transaction::with(|current| {
-            if let Some(transaction) = current {
-                transaction.roll_back_to(savepoint);
-            }
-        });
+        transaction::with(|current| current.map(roll_back));
     }
 
     /// The message comes again: what the handler has done with it goes, with all of its items, but for its pulses.
     fn defer(&mut self, savepoint: &Savepoint) {
         self.is_deferred = true;
         self.before.clear();
-        self.turn.drop_call();
-        let (outputs, staged) = self.turn.outputs();
-        outputs.clear();
-        *staged = 0;
-        transaction::with(|current| {
-            if let Some(transaction) = current {
-                transaction.roll_back_but_told(savepoint);
-            }
-        });
+        self.drop_part(|transaction| transaction.roll_back_but_told(savepoint));
         self.failures = 0;
     }
 
@@ -146,7 +138,7 @@ impl<M, T: Turn<M> + Undoable<Output: Send>> Turn<M> for Mending<T> {
             && let Some(deferred) = is_deferred(fault)
             && deferred.is_possible
             && let Some(told) = self.first.as_ref().or(self.savepoint.as_ref()).map(Savepoint::told)
-            && with_watched(|watched| watched.defer(told))
+            && transaction::with_watched(|watched| watched.defer(told)) == Some(true)
             && let Some(savepoint) = self.first.take().or(self.savepoint.take())
         {
             self.savepoint = None;
@@ -199,11 +191,6 @@ fn is_deferred(fault: &FaultOf) -> Option<&Deferred> {
         Cause::Handler(error) => error.downcast_ref(),
         _ => None,
     }
-}
-
-/// Calls `f` with what the message in hand is known by; false without.
-fn with_watched(f: impl FnOnce(&mut Watched) -> bool) -> bool {
-    transaction::with(|current| current.and_then(|transaction| transaction.watched.as_mut()).is_some_and(f))
 }
 
 /// One of which only this is known.

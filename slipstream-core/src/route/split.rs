@@ -8,7 +8,10 @@
 //! Invariants: a partition has one worker for as long as the flow runs, so its messages are handled one
 //! after the other; what is dealt out and not yet handled is bounded; a worker that has ended ends the
 //! dealing.
-use super::{Shared, drive::waits_for_the_others_of};
+use super::{
+    Shared,
+    drive::{waits_for_the_others_of, while_empty},
+};
 use crate::{
     error::Fault,
     source::{Chunk, Control, Feed, Kept},
@@ -18,11 +21,9 @@ use crate::{
 use futures::{FutureExt, future::BoxFuture};
 use std::{
     collections::HashMap,
-    future::{Future, poll_fn},
-    pin::pin,
+    future::poll_fn,
     sync::Arc,
     task::{Context, Poll, ready},
-    time::Duration,
 };
 use tokio::sync::mpsc;
 
@@ -60,7 +61,7 @@ async fn deal<I: Send>(
         let state = control.state();
         let filled = poll_fn(|cx| feed.poll_chunk(&mut chunk, cx));
         tokio::select! {
-            filled = idle_while(filled, watch.as_deref(), &control) => filled?,
+            filled = while_empty(filled, watch.as_deref(), || control.is_idle()) => filled?,
             () = shared.stop.stopped() => return Ok(()),
         }
         if chunk.items.is_empty() {
@@ -100,26 +101,6 @@ async fn deal<I: Send>(
                 part.as_of = chunk.as_of;
                 if worker.send(Part { chunk: part, in_hand: in_hand.clone() }).await.is_err() {
                     return Ok(());
-                }
-            }
-        }
-    }
-}
-
-/// Waits for `filled`, and meanwhile says now and then that there is nothing, while no worker has anything in hand.
-async fn idle_while<T>(filled: impl Future<Output = T>, watch: Option<&Watch>, control: &Control) -> T {
-    let Some((watch, idle)) = watch.and_then(|watch| Some((watch, watch.idle()?))) else {
-        return filled.await;
-    };
-    let look = (idle / 4).max(Duration::from_millis(1));
-    let mut filled = pin!(filled);
-    loop {
-        tokio::select! {
-            biased;
-            filled = &mut filled => return filled,
-            () = tokio::time::sleep(look) => {
-                if control.is_idle() {
-                    watch.is_empty();
                 }
             }
         }

@@ -14,7 +14,7 @@ use crate::{
     error::{Fault, FaultOf},
     given::Given,
     on_error::Verdict,
-    transaction::{self, Transaction},
+    transaction,
 };
 use std::task::{Context, Poll, ready};
 
@@ -251,11 +251,7 @@ impl<'a, I> Several<'a, I> {
 
     /// The handler at `at` is about to begin. Answers whether the message is for it.
     fn enters(&self) -> bool {
-        let enters = |current: Option<&mut Transaction>| {
-            let watched = current.and_then(|transaction| transaction.watched.as_mut());
-            watched.is_none_or(|watched| watched.enter(self.at))
-        };
-        !self.is_watched || transaction::with(enters)
+        !self.is_watched || transaction::with_watched(|watched| watched.enter(self.at)) != Some(false)
     }
 
     /// The handler at `at` is done: the next one is to begin.
